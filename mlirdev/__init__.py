@@ -1,0 +1,1 @@
+"""mlirdev: a lazy PyTorch device, compiled kernel by kernel through MLIR. See README.md for the map."""

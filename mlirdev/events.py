@@ -1,0 +1,122 @@
+"""What happened, told by every layer to whoever listens.
+
+A layer calls `emit(SomeEvent(...))`; metrics, logs and the explorer subscribe. With no subscriber an
+emit is one truth test, so hot paths guard with `if listening():` before they build the event.
+Observers of compilation (dumps, the explorer) are passed down explicitly as `Observer`s instead, since
+compiling happens in other processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A place in the user's program."""
+
+    file: str
+    line: int
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Base of all events; `where` is the user's line, if there is one."""
+
+    where: SourceLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flush(Event):
+    """A stream's trace was launched. `cause` is one word: value, sync, step, limit, cross_stream, event, mode…"""
+
+    cause: str = ""
+    nodes: int = 0
+    outputs: int = 0
+    hit: bool = False
+    graph: str = ""
+    record_s: float = 0.0
+    launch_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sync(Event):
+    """The program waited for the device. `cause`: item, copy, print, bool, synchronize, data_dependent, …"""
+
+    cause: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback(Event):
+    """An op ran on the host. `cause`: data_dependent, no_rule, no_lowering."""
+
+    op: str = ""
+    cause: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecMiss(Event):
+    """An op's output specs weren't in the cache. `source` is rule or meta."""
+
+    op: str = ""
+    source: str = "rule"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCompiled(Event):
+    """A graph missed the graph cache. `reason` says in words what differed from the nearest cached one."""
+
+    graph: str = ""
+    reason: str = ""
+    nodes: int = 0
+    kernels: int = 0
+    kernels_compiled: int = 0
+    from_disk: bool = False
+    generalised: bool = False
+    seconds: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLost(Event):
+    """A compile worker died or hung; `reproducer` is the folder to run again."""
+
+    graph: str = ""
+    reproducer: str = ""
+
+
+Listener = Callable[[Event], None]
+_listeners: list[Listener] = []
+
+
+def listening() -> bool:
+    return bool(_listeners)
+
+
+def emit(event: Event) -> None:
+    for listener in _listeners:
+        listener(event)
+
+
+def subscribe(listener: Listener) -> Callable[[], None]:
+    """Call `listener` with each event from now on; the result unsubscribes it."""
+    _listeners.append(listener)
+    return lambda: _listeners.remove(listener)
+
+
+class Observer(Protocol):
+    """Sees the IR after every pass of a compilation. `text()` prints it, so looking is paid for only if wanted."""
+
+    def __call__(self, stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None: ...
+
+
+def no_observer(stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
+    """The Observer that doesn't look."""

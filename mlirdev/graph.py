@@ -1,0 +1,208 @@
+"""The Graph: what was recorded, as an immutable, functional value.
+
+    inputs (tensors) ─┐
+    scalars ──────────┼─► nodes, in order ─► outputs
+    syms (sizes) ─────┘
+
+No torch object and no source line is in here, so a Graph is hashable, pickles cheaply and is the same
+for the same computation wherever it was recorded. There are no views and no mutation: `lazy/` has
+resolved both. Every value is a dense, row-major tensor.
+
+Values are numbered: the inputs first, then each node's results in order. A size (a shape's dim, a
+view's or expand's size, a slice's bound) stands in place as an `int`, or as a `Sym` where the graph
+was generalised; `Graph.ints` lists them flat, in one fixed order, and `Graph.skeleton` is the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from mlirdev.dtypes import DType
+from mlirdev.errors import InternalError
+
+
+@dataclass(frozen=True, slots=True)
+class Sym:
+    """A size that is an i64 input of the graph: number `index` of `Graph.syms`."""
+
+    index: int
+
+    def __str__(self) -> str:
+        return f"s{self.index}"
+
+
+Dim: TypeAlias = int | Sym
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """Shape and element type of a dense, row-major tensor."""
+
+    shape: tuple[Dim, ...]
+    dtype: DType
+
+    def __str__(self) -> str:
+        return "x".join([*map(str, self.shape), self.dtype.value])
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(d, int) for d in self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An operand: the value of this number."""
+
+    value: int
+
+    def __str__(self) -> str:
+        return f"%{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRef:
+    """An operand: number `index` of the graph's scalar inputs (its value isn't part of the graph)."""
+
+    index: int
+
+    def __str__(self) -> str:
+        return f"${self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A size argument: one entry of a view's or expand's sizes, a slice's bound, a select's index."""
+
+    value: Dim
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+# What an operator's argument may be; a tuple is an operator's list argument.
+Arg: TypeAlias = "None | bool | int | float | complex | str | DType | Ref | ScalarRef | Size | tuple[Arg, ...]"
+
+# The Python type of a scalar input, which fixes how it is packed: float as f64, int and bool as i64.
+ScalarKind: TypeAlias = str
+SCALAR_KINDS: tuple[ScalarKind, ...] = ("float", "int", "bool")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator call.
+
+    `op` is the overload's full name ("aten.add.Tensor", "mlirdev.philox"); `args` follow its schema, every
+    argument in order with defaults filled in (device, layout and pin_memory are None); `results`
+    are the specs of what it returns, in order.
+    """
+
+    op: str
+    args: tuple[Arg, ...]
+    results: tuple[TensorSpec, ...]
+
+    def operands(self) -> Iterator[int]:
+        """The numbers of the values that it reads, in order, repeats included."""
+        for arg in walk_args(self.args):
+            if isinstance(arg, Ref):
+                yield arg.value
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A recorded computation. See the module's docstring."""
+
+    inputs: tuple[TensorSpec, ...]
+    scalars: tuple[ScalarKind, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[int, ...]
+    syms: int = field(default=0)
+
+    @cached_property
+    def specs(self) -> tuple[TensorSpec, ...]:
+        """The spec of every value, by number."""
+        specs = list(self.inputs)
+        for node in self.nodes:
+            specs.extend(node.results)
+        return tuple(specs)
+
+    @cached_property
+    def first_result(self) -> tuple[int, ...]:
+        """For every node, the number of its first result."""
+        number, firsts = len(self.inputs), []
+        for node in self.nodes:
+            firsts.append(number)
+            number += len(node.results)
+        return tuple(firsts)
+
+    @cached_property
+    def ints(self) -> tuple[Dim, ...]:
+        """Every size in the graph, in the order of `map_sizes`."""
+        sizes: list[Dim] = []
+        self.map_sizes(lambda size: sizes.append(size) or size)  # type: ignore[func-returns-value]
+        return tuple(sizes)
+
+    @cached_property
+    def skeleton(self) -> Graph:
+        """The graph with each size other than 0 and 1 replaced by -1: equal for graphs that differ in sizes alone."""
+        return replace(self.map_sizes(lambda size: size if size in (0, 1) else -1), syms=0)
+
+    def map_sizes(self, fn: Callable[[Dim], Dim]) -> Graph:
+        """A graph with `fn` applied to every size: the inputs' shapes, then per node its arguments and results."""
+
+        def spec(s: TensorSpec) -> TensorSpec:
+            return TensorSpec(tuple(map(fn, s.shape)), s.dtype)
+
+        def arg(a: Arg) -> Arg:
+            if isinstance(a, Size):
+                return Size(fn(a.value))
+            return tuple(map(arg, a)) if isinstance(a, tuple) else a
+
+        inputs = tuple(map(spec, self.inputs))
+        nodes = tuple(Node(n.op, tuple(map(arg, n.args)), tuple(map(spec, n.results))) for n in self.nodes)
+        return replace(self, inputs=inputs, nodes=nodes)
+
+    def verify(self) -> None:
+        """Raise InternalError where an operand, output, scalar or sym does not exist yet."""
+        known = len(self.inputs)
+        for position, node in enumerate(self.nodes):
+            for arg in walk_args(node.args):
+                if isinstance(arg, Ref) and not 0 <= arg.value < known:
+                    raise InternalError(f"node n{position} ({node.op}) reads %{arg.value}, which isn't defined before it")
+                if isinstance(arg, ScalarRef) and not 0 <= arg.index < len(self.scalars):
+                    raise InternalError(f"node n{position} ({node.op}) reads scalar {arg.index} of {len(self.scalars)}")
+            known += len(node.results)
+        for output in self.outputs:
+            if not 0 <= output < known:
+                raise InternalError(f"output %{output} isn't defined ({known} values)")
+        for size in self.ints:
+            if isinstance(size, Sym) and not 0 <= size.index < self.syms:
+                raise InternalError(f"size {size} of {self.syms} syms")
+
+    def __str__(self) -> str:
+        lines = [f"%{i}: {spec} = input" for i, spec in enumerate(self.inputs)]
+        lines += [f"${i}: {kind} = scalar" for i, kind in enumerate(self.scalars)]
+        lines += [f"s{i} = size" for i in range(self.syms)]
+        for position, (node, first) in enumerate(zip(self.nodes, self.first_result, strict=True)):
+            results = ", ".join(f"%{first + i}: {spec}" for i, spec in enumerate(node.results))
+            lines.append(f"{results} = {node.op}({', '.join(map(format_arg, node.args))})  // n{position}")
+        lines.append("return " + ", ".join(f"%{o}" for o in self.outputs))
+        return "\n".join(lines)
+
+
+def walk_args(args: tuple[Arg, ...]) -> Iterator[Arg]:
+    """Every argument, lists opened, in order."""
+    for arg in args:
+        if isinstance(arg, tuple):
+            yield from walk_args(arg)
+        else:
+            yield arg
+
+
+def format_arg(arg: Arg) -> str:
+    """An argument as the printed graph shows it."""
+    if isinstance(arg, tuple):
+        return "[" + ", ".join(map(format_arg, arg)) + "]"
+    return repr(arg) if isinstance(arg, str) and not isinstance(arg, DType) else str(arg)

@@ -1,0 +1,126 @@
+"""Every option of mlirdev, typed, with its environment variable, in one place.
+
+`mlirdev.options` is the one `Options` object: read from the environment at import, changed by
+assignment or, for a while, by `with mlirdev.options.override(mode="eager"):`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from mlirdev.errors import OptionError
+
+PREFIX = "MLIRDEV_"
+
+
+def _option(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass
+class Options:
+    """Options by name; the variable of `cache_dir` is `MLIRDEV_CACHE_DIR`, and so on."""
+
+    mode: Literal["lazy", "eager", "blocking"] = _option("lazy", "when ops run: recorded, each when called, each waited for")
+    compile: Literal["workers", "inline", "reference"] = _option(
+        "workers", "where graphs are compiled: worker processes, this process, or not at all (every node runs on the CPU)"
+    )
+    workers: int = _option(0, "compile workers; 0 takes one per core")
+    fallback: Literal["allow", "warn", "error"] = _option("warn", "what an op that runs on the CPU does")
+    sync: Literal["allow", "warn", "error"] = _option("allow", "what an implicit wait for the device does")
+    dump: str = _option("", "a folder for every graph and kernel, stage by stage")
+    cache: bool = _option(True, "keep compiled kernels and plans on disk")
+    cache_dir: str = _option("", "the folder of the disk cache; empty takes the user's cache folder")
+    cache_size_mb: int = _option(2048, "the disk cache's limit; the oldest entries go first")
+    target: str = _option("host", "the target: a built-in name or a YAML file")
+    pipeline: str = _option("", "a pipeline that replaces the target's: a name or a YAML file")
+    logs: str = _option("", "what to log, a line each: recompiles,sync,fallback,passes")
+    quiet: bool = _option(False, "print nothing about compiling")
+    memory_mb: int = _option(0, "the device's memory; 0 takes the machine's")
+    max_nodes: int = _option(8192, "soft limit on a trace's nodes")
+    max_pending_mb: int = _option(4096, "soft limit on the bytes that a trace's values would take")
+    compile_timeout_s: int = _option(300, "seconds after which a compile worker counts as hung")
+    explore: str = _option("", "a folder for the record that the explorer reads")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _TYPES:
+            raise OptionError(f"no option '{name}'{_nearest(name, _TYPES)}; `mlirdev env` lists them all")
+        object.__setattr__(self, name, _checked(name, value))
+
+    @contextlib.contextmanager
+    def override(self, **values: Any) -> Iterator[None]:
+        """Set options inside a `with`, then put them back."""
+        before = {name: getattr(self, name) for name in values}
+        try:
+            for name, value in values.items():
+                setattr(self, name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+
+def variable(name: str) -> str:
+    """The environment variable of an option."""
+    return PREFIX + name.upper()
+
+
+def option_fields() -> tuple[Field[Any], ...]:
+    """The options in order, each with `metadata["help"]`."""
+    return fields(Options)
+
+
+def read_environment(environ: Mapping[str, str] = os.environ) -> Options:
+    """Options from `MLIRDEV_*` variables. An unknown variable warns with the nearest name; a bad value raises OptionError."""
+    result = Options()
+    known = {variable(f.name): f.name for f in option_fields()}
+    for name, text in environ.items():
+        if not name.startswith(PREFIX):
+            continue
+        if name in known:
+            setattr(result, known[name], _parse(known[name], text))
+        elif name not in _NOT_OPTIONS:
+            warnings.warn(f"unknown variable {name}{_nearest(name, known)}; `mlirdev env` lists them all", stacklevel=2)
+    return result
+
+
+# Variables that are read elsewhere, before or beside the options.
+_NOT_OPTIONS = frozenset({"MLIRDEV_WORKER"})
+
+
+def _parse(name: str, text: str) -> Any:
+    kind = _TYPES[name]
+    if kind is bool:
+        return text.strip().lower() not in ("", "0", "false", "off", "no")
+    if kind is int:
+        try:
+            return int(text)
+        except ValueError:
+            raise OptionError(f"{variable(name)}={text!r} isn't a whole number") from None
+    return text
+
+
+def _checked(name: str, value: Any) -> Any:
+    kind = _TYPES[name]
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            allowed = ", ".join(get_args(kind))
+            raise OptionError(f"option '{name}' ({variable(name)}) is {value!r}; it takes one of: {allowed}")
+    elif type(value) is not kind:
+        raise OptionError(f"option '{name}' ({variable(name)}) takes {kind.__name__}, not {value!r}")
+    return value
+
+
+def _nearest(name: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+_TYPES: dict[str, Any] = get_type_hints(Options)
+options = read_environment()

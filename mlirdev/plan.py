@@ -1,0 +1,198 @@
+"""The Plan: what to run, on which slots, in which order; pure data that pickles.
+
+    Graph inputs ─► slots ─► launches, in order ─► slots ─► Graph outputs
+
+A slot is a piece of memory: an input's, an output's, or a temporary's. A Launch runs one kernel of
+native code on slots; a HostLaunch runs one graph node through PyTorch on the CPU, in order. Sizes of
+a generalised graph are dims of `Sym`s, evaluated when the plan is bound (`evaluate`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from mlirdev.dtypes import DType
+from mlirdev.errors import InternalError
+from mlirdev.graph import Sym
+
+
+@dataclass(frozen=True, slots=True)
+class DimExpr:
+    """Arithmetic on dims, of MLIR's index ops: add, sub, mul, floordiv, ceildiv, mod, max, min."""
+
+    op: str
+    args: tuple[PlanDim, ...]
+
+    def __str__(self) -> str:
+        return f"{self.op}({', '.join(map(str, self.args))})"
+
+
+PlanDim: TypeAlias = "int | Sym | DimExpr"
+
+_DIM_OPS = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // b,
+    "ceildiv": lambda a, b: -(-a // b),
+    "mod": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+}
+
+
+def evaluate(dim: PlanDim, syms: tuple[int, ...]) -> int:
+    """The value of a dim, given the graph's syms."""
+    if isinstance(dim, int):
+        return dim
+    if isinstance(dim, Sym):
+        return syms[dim.index]
+    if dim.op not in _DIM_OPS:
+        raise InternalError(f"unknown dim operation '{dim.op}'")
+    return int(_DIM_OPS[dim.op](*(evaluate(a, syms) for a in dim.args)))
+
+
+# --- what a kernel takes -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BufferParam:
+    """A dense, row-major buffer. A dim is an int, or None where it is run-time: then `dims` of the
+    Signature says, in order over all buffers, which DimParam holds it."""
+
+    shape: tuple[int | None, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParam:
+    """A scalar input, read from 8 bytes as f64 ("float") or i64 ("int", "bool")."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class DimParam:
+    """A run-time size, an i64."""
+
+
+Param: TypeAlias = BufferParam | ScalarParam | DimParam
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a kernel is called: one pointer to a packed array of pointers, in this order
+
+        [error word, thread count, workspace, params…, results…]
+
+    Every entry is a pointer: to the ErrorWord, to an i64, to 64-byte aligned scratch memory, to a
+    buffer's first element, or to the 8 bytes of a scalar or dim. `workspace` is in bytes.
+    `dims[i]` is the position in `params` of the DimParam that holds the i-th run-time dim, counted
+    over the shapes of `params`' buffers and then of `results`.
+    """
+
+    params: tuple[Param, ...]
+    results: tuple[BufferParam, ...]
+    dims: tuple[int, ...] = ()
+    workspace: int = 0
+
+
+# Where the packed array's params start.
+ABI_ERROR, ABI_THREADS, ABI_WORKSPACE, ABI_PARAMS = 0, 1, 2, 3
+
+# The error word: four i64, zero when all is well. A kernel stores them without a lock; the first
+# non-zero code found after a run is reported.
+ERROR_WORD_BYTES = 32
+ERROR_NONE, ERROR_INDEX, ERROR_ASSERT = 0, 1, 2  # at [0]; [1] is the node ordinal, [2] the value, [3] the bound
+
+
+# --- what a plan does ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Memory for one value; `shape` may hold Syms."""
+
+    shape: tuple[PlanDim, ...]
+    dtype: DType
+
+    def nbytes(self, syms: tuple[int, ...]) -> int:
+        return math.prod(evaluate(d, syms) for d in self.shape) * self.dtype.itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class SlotArg:
+    """A launch's operand: the slot of this number."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarArg:
+    """A launch's operand: number `index` of the graph's scalar inputs."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class DimArg:
+    """A launch's operand: a size."""
+
+    dim: PlanDim
+
+
+LaunchArg: TypeAlias = SlotArg | ScalarArg | DimArg
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One run of the kernel whose key is `kernel`. `args` fit the Signature's params one to one,
+    `results` are slots. `nodes[k]` is the graph node that the kernel's ordinal location `nk` stands for."""
+
+    kernel: str
+    args: tuple[LaunchArg, ...]
+    results: tuple[int, ...]
+    nodes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostLaunch:
+    """One run of graph node `node` on the host. `operands` are the slots of the node's operands, in the
+    order of `Node.operands()`; `results` the slots of its results."""
+
+    node: int
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """See the module's docstring. `inputs[i]` is the slot of graph input i; `outputs[i]` the slot of
+    graph output i, which may be an input's slot or the same as another output's."""
+
+    slots: tuple[Slot, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    launches: tuple[Launch | HostLaunch, ...]
+    scalars: tuple[str, ...] = ()
+    syms: int = 0
+    kernels: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        lines = [f"slot {i}: {'x'.join([*map(str, s.shape), s.dtype.value])}" for i, s in enumerate(self.slots)]
+        for launch in self.launches:
+            if isinstance(launch, HostLaunch):
+                lines.append(f"host n{launch.node} {list(launch.operands)} -> {list(launch.results)}")
+            else:
+                args = ", ".join(_format_launch_arg(a) for a in launch.args)
+                lines.append(f"launch {launch.kernel}({args}) -> {list(launch.results)}  // nodes {list(launch.nodes)}")
+        lines.append(f"return {list(self.outputs)}")
+        return "\n".join(lines)
+
+
+def _format_launch_arg(arg: LaunchArg) -> str:
+    if isinstance(arg, SlotArg):
+        return f"slot {arg.slot}"
+    return f"scalar {arg.index}" if isinstance(arg, ScalarArg) else f"dim {arg.dim}"
