@@ -1,0 +1,48 @@
+"""Output specs from our own tables: shape, dtype and strides of what an overload returns, without running it.
+
+    name ─► rule_for ─► Rule(args) ─► OutSpec per result
+
+Meta kernels answer the same, 100 times slower. A family of operators is a file; a file holds small pure
+functions and a table that maps overloads to them; adding an operator is one row. Only functional overloads
+that aren't views have rows: `lazy/` maps in-place and out= overloads to these and computes views itself.
+
+    types       Meta, OutSpec, Rule         promotion   result dtypes
+    layout      strides of results          checks      dims, sizes, eager's messages
+    arguments   which arguments are structural, sizes, or run-time scalars
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Rule, Table
+
+__all__ = ["Meta", "OutSpec", "Rule", "rule_for"]
+
+FAMILIES = ("pointwise",)
+
+
+@cache
+def table() -> Table:
+    """All rows, by the overload's full name. Built on first use: recording starts when a device tensor exists."""
+    merged: Table = {}
+    for family in FAMILIES:
+        merged |= importlib.import_module(f"{__name__}.{family}").TABLE
+    return merged
+
+
+@cache
+def rule_for(name: str) -> Rule | None:
+    """The rule of an overload ("aten.add.Tensor"), or None where we have none."""
+    row = table().get(name)
+    return None if row is None else _rule(row)
+
+
+def _rule(row: Row) -> Rule:
+    def rule(args: tuple[Any, ...], /) -> tuple[OutSpec, ...]:
+        result = row(*args)
+        return (result,) if type(result) is OutSpec else result  # type: ignore[return-value]  # OutSpec is a tuple too
+
+    return rule

@@ -1,0 +1,78 @@
+"""Checks shared by the rules, with the exception types and messages of eager PyTorch."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from mlirdev.lazy.specs.types import Meta, Shape
+
+
+def fail(message: str) -> NoReturn:
+    """What TORCH_CHECK raises."""
+    raise RuntimeError(message)
+
+
+def require(condition: bool, message: str) -> None:
+    if not condition:
+        raise RuntimeError(message)
+
+
+def wrap_dim(dim: int, rank: int) -> int:
+    """A dim counted from the front; a 0-d tensor is treated as having one dim."""
+    rank = rank or 1
+    if -rank <= dim < rank:
+        return dim % rank
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
+
+
+def wrap_dims(dims: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Several dims, none twice."""
+    wrapped: list[int] = []
+    for dim in dims:
+        dim = wrap_dim(dim, rank)
+        require(dim not in wrapped, f"dim {dim} appears multiple times in the list of dims")
+        wrapped.append(dim)
+    return tuple(wrapped)
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """The common shape of two."""
+    if a == b or not b:
+        return a
+    if not a:
+        return b
+    rank = max(len(a), len(b))
+    padded_a, padded_b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    return tuple(map(_common, padded_a, padded_b, range(rank)))
+
+
+def _common(a: int, b: int, dim: int) -> int:
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    fail(f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}")
+
+
+def broadcast_all(metas: list[Meta]) -> Shape:
+    shape = metas[0].shape
+    for meta in metas[1:]:
+        shape = broadcast(shape, meta.shape)
+    return shape
+
+
+def check_expandable(shape: Shape, target: Shape, message: str) -> None:
+    """`shape` must broadcast to exactly `target`."""
+    lead = len(target) - len(shape)
+    fits = lead >= 0 and all(s in (1, t) for s, t in zip(shape, target[lead:], strict=True))
+    require(fits, message)
+
+
+def shown(shape: Shape) -> str:
+    """A shape as ATen prints it."""
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def crossed(shape: Shape) -> str:
+    """A shape as ATen's matmul messages print it: 2x3."""
+    return "x".join(map(str, shape))
