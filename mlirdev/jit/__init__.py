@@ -1,0 +1,13 @@
+"""LLVM IR text → machine code; the only home of llvmlite.
+
+resolve_target   Target with `native` filled in
+emit_object      LLVM IR text → object bytes
+link             object bytes → Kernels
+runall_address   the native loop that runs kernels in order
+"""
+
+from mlirdev.jit.emit import emit_object
+from mlirdev.jit.link import Kernel, link, runall_address
+from mlirdev.jit.target import resolve_target
+
+__all__ = ["Kernel", "emit_object", "link", "resolve_target", "runall_address"]

@@ -1,0 +1,61 @@
+"""LLVM IR text → object bytes.
+
+text ─ sanitize ─► accepted text ─ add_entry ─► with its way in ─ parse, verify ─► module ─ O3 ─► object
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from mlirdev.errors import PassError
+from mlirdev.events import Observer, no_observer
+from mlirdev.jit.abi import add_entry
+from mlirdev.jit.sanitize import sanitize
+from mlirdev.jit.target import machine, resolve_target
+from mlirdev.plan import Signature
+from mlirdev.target import Target
+
+
+def emit_object(
+    llvm_ir: str, signature: Signature, symbol: str, target: Target, observe: Observer = no_observer
+) -> bytes:
+    """A relocatable object that defines `void symbol(ptr packed)` for the text's @kernel.
+
+    Raises PassError for text that LLVM rejects.
+    """
+    target = resolve_target(target)
+    start = time.perf_counter()
+    text = add_entry(sanitize(llvm_ir), signature, symbol, target.vector_bits)
+    module = parse(text, target)
+    observe("ll", "entry", lambda: text, time.perf_counter() - start)
+    start = time.perf_counter()
+    optimize(module, target)
+    observe("ll", "optimize", lambda: str(module), time.perf_counter() - start)
+    start = time.perf_counter()
+    data = bytes(machine(target).emit_object(module))
+    observe("asm", "codegen", lambda: str(machine(target).emit_assembly(module)), time.perf_counter() - start)
+    return data
+
+
+def parse(text: str, target: Target) -> Any:
+    """The text as a verified LLVM module for a target. Raises PassError with LLVM's diagnostics."""
+    try:
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise PassError("ll", "parse", str(error)) from error
+    module.triple = target.triple
+    module.data_layout = str(machine(target).target_data)
+    return module
+
+
+def optimize(module: Any, target: Target) -> None:
+    """Run LLVM's O3 pipeline in place."""
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine(target), options)
+    builder.getModulePassManager().run(module, builder)

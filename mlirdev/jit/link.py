@@ -1,0 +1,88 @@
+"""Objects → machine code in this process, owned by Kernels, freed with the last one that refers to it.
+
+Each object becomes a library of its own in one LLJIT; dropping its tracker unmaps the code.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from mlirdev.errors import PassError
+from mlirdev.jit.target import initialize, machine, resolve_target
+from mlirdev.target import load_target
+
+_library_numbers = itertools.count()
+
+
+class Kernel:
+    """Machine code: the entry's `address` is valid while this object lives."""
+
+    __slots__ = ("_owner", "address", "symbol")
+
+    def __init__(self, symbol: str, address: int, owner: Any) -> None:
+        self.symbol = symbol
+        self.address = address
+        self._owner = owner
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.symbol} at {self.address:#x})"
+
+
+def link(objects: Mapping[str, bytes]) -> dict[str, Kernel]:
+    """Load objects, each defining the symbol that is its key. Raises PassError for an undefined symbol or a bad object."""
+    return {symbol: _link_one(symbol, data) for symbol, data in objects.items()}
+
+
+def _link_one(symbol: str, data: bytes) -> Kernel:
+    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
+    try:
+        tracker = builder.link(_jit(), f"kernel{next(_library_numbers)}")
+    except RuntimeError as error:
+        raise PassError("obj", "link", f"{symbol}: {error}") from error
+    return Kernel(symbol, tracker[symbol], tracker)
+
+
+@lru_cache
+def _jit() -> Any:
+    initialize()
+    for library in ("libc.so.6", "libm.so.6"):
+        llvm.load_library_permanently(library)
+    return llvm.create_lljit_compiler(suppress_errors=True)
+
+
+_RUNALL = """
+define void @runall(ptr %functions, ptr %arguments, i64 %n) {
+entry:
+  %empty = icmp sle i64 %n, 0
+  br i1 %empty, label %done, label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %function_slot = getelementptr inbounds ptr, ptr %functions, i64 %i
+  %function = load ptr, ptr %function_slot
+  %argument_slot = getelementptr inbounds ptr, ptr %arguments, i64 %i
+  %argument = load ptr, ptr %argument_slot
+  call void %function(ptr %argument)
+  %next = add nuw nsw i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+
+@lru_cache
+def _runall() -> Kernel:
+    module = llvm.parse_assembly(_RUNALL, llvm.create_context())
+    host = resolve_target(load_target("host"))
+    return _link_one("runall", machine(host).emit_object(module))
+
+
+def runall_address() -> int:
+    """The address of `void runall(ptr functions, ptr arguments, i64 n)`, which calls functions[i](arguments[i]) in order."""
+    return _runall().address
