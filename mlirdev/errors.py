@@ -34,6 +34,10 @@ class OptionError(MlirdevError, ValueError):
     """An option, a target file or a pipeline is wrong; the message names it and the nearest right one."""
 
 
+class ForbiddenError(MlirdevError):
+    """An implicit wait or a fallback inside `no_sync()` or `no_fallback()`, or one that an option forbids."""
+
+
 class PassError(MlirdevError):
     """A pass or a stage failed. `stage` and `pass_name` say which; the message holds MLIR's own diagnostics."""
 

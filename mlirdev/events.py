@@ -94,7 +94,8 @@ class WorkerLost(Event):
 
 
 Listener = Callable[[Event], None]
-_listeners: list[Listener] = []
+# Replaced whole on a change, so that an emit on another thread goes over a tuple that stands still.
+_listeners: tuple[Listener, ...] = ()
 
 
 def listening() -> bool:
@@ -108,8 +109,14 @@ def emit(event: Event) -> None:
 
 def subscribe(listener: Listener) -> Callable[[], None]:
     """Call `listener` with each event from now on; the result unsubscribes it."""
-    _listeners.append(listener)
-    return lambda: _listeners.remove(listener)
+    global _listeners
+    _listeners = (*_listeners, listener)
+
+    def unsubscribe() -> None:
+        global _listeners
+        _listeners = tuple(other for other in _listeners if other is not listener)
+
+    return unsubscribe
 
 
 class Observer(Protocol):

@@ -83,7 +83,7 @@ class Size:
 
 
 # What an operator's argument may be; a tuple is an operator's list argument.
-Arg: TypeAlias = "None | bool | int | float | complex | str | DType | Ref | ScalarRef | Size | tuple[Arg, ...]"
+Arg: TypeAlias = "bool | int | float | complex | str | DType | Ref | ScalarRef | Size | tuple[Arg, ...] | None"
 
 # The Python type of a scalar input, which fixes how it is packed: float as f64, int and bool as i64.
 ScalarKind: TypeAlias = str
@@ -170,7 +170,7 @@ class Graph:
         for position, node in enumerate(self.nodes):
             for arg in walk_args(node.args):
                 if isinstance(arg, Ref) and not 0 <= arg.value < known:
-                    raise InternalError(f"node n{position} ({node.op}) reads %{arg.value}, which isn't defined before it")
+                    raise InternalError(f"node n{position} ({node.op}) reads %{arg.value} before it is defined")
                 if isinstance(arg, ScalarRef) and not 0 <= arg.index < len(self.scalars):
                     raise InternalError(f"node n{position} ({node.op}) reads scalar {arg.index} of {len(self.scalars)}")
             known += len(node.results)

@@ -11,7 +11,7 @@ import difflib
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mlirdev.errors import OptionError
@@ -19,17 +19,24 @@ from mlirdev.errors import OptionError
 PREFIX = "MLIRDEV_"
 
 
-def _option(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+LOG_KINDS = ("recompiles", "sync", "fallback", "flush", "passes")
+
+
+def _option(default: Any, text: str, items: tuple[str, ...] = ()) -> Any:
+    """A field with its help; `items` are what a comma-separated list may hold."""
+    return field(default=default, metadata={"help": text, "items": items})
 
 
 @dataclass
 class Options:
     """Options by name; the variable of `cache_dir` is `MLIRDEV_CACHE_DIR`, and so on."""
 
-    mode: Literal["lazy", "eager", "blocking"] = _option("lazy", "when ops run: recorded, each when called, each waited for")
+    mode: Literal["lazy", "eager", "blocking"] = _option(
+        "lazy", "when ops run: recorded (lazy), each when it is called (eager), each waited for (blocking)"
+    )
     compile: Literal["workers", "inline", "reference"] = _option(
-        "workers", "where graphs are compiled: worker processes, this process, or not at all (every node runs on the CPU)"
+        "workers",
+        "where graphs are compiled: worker processes, this process (inline), or nowhere (reference: PyTorch's CPU ops)",
     )
     workers: int = _option(0, "compile workers; 0 takes one per core")
     fallback: Literal["allow", "warn", "error"] = _option("warn", "what an op that runs on the CPU does")
@@ -40,7 +47,7 @@ class Options:
     cache_size_mb: int = _option(2048, "the disk cache's limit; the oldest entries go first")
     target: str = _option("host", "the target: a built-in name or a YAML file")
     pipeline: str = _option("", "a pipeline that replaces the target's: a name or a YAML file")
-    logs: str = _option("", "what to log, a line each: recompiles,sync,fallback,passes")
+    logs: str = _option("", f"what to log, a line each, with commas between: {', '.join(LOG_KINDS)}", LOG_KINDS)
     quiet: bool = _option(False, "print nothing about compiling")
     memory_mb: int = _option(0, "the device's memory; 0 takes the machine's")
     max_nodes: int = _option(8192, "soft limit on a trace's nodes")
@@ -77,16 +84,20 @@ def option_fields() -> tuple[Field[Any], ...]:
 
 
 def read_environment(environ: Mapping[str, str] = os.environ) -> Options:
-    """Options from `MLIRDEV_*` variables. An unknown variable warns with the nearest name; a bad value raises OptionError."""
+    """Options from `MLIRDEV_*` variables. An unknown variable or a bad value warns, with the nearest name, and
+    changes nothing: this runs inside `import torch`, which must not fail."""
     result = Options()
     known = {variable(f.name): f.name for f in option_fields()}
     for name, text in environ.items():
-        if not name.startswith(PREFIX):
+        if not name.startswith(PREFIX) or name in _NOT_OPTIONS:
             continue
-        if name in known:
-            setattr(result, known[name], _parse(known[name], text))
-        elif name not in _NOT_OPTIONS:
+        if name not in known:
             warnings.warn(f"unknown variable {name}{_nearest(name, known)}; `mlirdev env` lists them all", stacklevel=2)
+            continue
+        try:
+            setattr(result, known[name], _parse(known[name], text))
+        except OptionError as error:
+            warnings.warn(f"{error}; the default stays", stacklevel=2)
     return result
 
 
@@ -114,7 +125,16 @@ def _checked(name: str, value: Any) -> Any:
             raise OptionError(f"option '{name}' ({variable(name)}) is {value!r}; it takes one of: {allowed}")
     elif type(value) is not kind:
         raise OptionError(f"option '{name}' ({variable(name)}) takes {kind.__name__}, not {value!r}")
+    for item in split_list(value) if _ITEMS.get(name) else ():
+        if item not in _ITEMS[name]:
+            known = dict.fromkeys(_ITEMS[name])
+            raise OptionError(f"option '{name}' ({variable(name)}): no '{item}'{_nearest(item, known)}")
     return value
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """The items of a comma-separated list."""
+    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def _nearest(name: str, known: Mapping[str, Any]) -> str:
@@ -122,5 +142,14 @@ def _nearest(name: str, known: Mapping[str, Any]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
+def origin(name: str) -> Literal["default", "environment", "program"]:
+    """Where an option's present value came from."""
+    if getattr(options, name) != getattr(_at_start, name):
+        return "program"
+    return "environment" if variable(name) in os.environ else "default"
+
+
 _TYPES: dict[str, Any] = get_type_hints(Options)
-options = read_environment()
+_ITEMS: dict[str, tuple[str, ...]] = {f.name: f.metadata["items"] for f in option_fields()}
+_at_start = read_environment()
+options = replace(_at_start)

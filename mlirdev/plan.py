@@ -10,6 +10,8 @@ a generalised graph are dims of `Sym`s, evaluated when the plan is bound (`evalu
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -31,13 +33,13 @@ class DimExpr:
 
 PlanDim: TypeAlias = "int | Sym | DimExpr"
 
-_DIM_OPS = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "floordiv": lambda a, b: a // b,
+_DIM_OPS: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
     "ceildiv": lambda a, b: -(-a // b),
-    "mod": lambda a, b: a % b,
+    "mod": operator.mod,
     "max": max,
     "min": min,
 }
@@ -51,7 +53,8 @@ def evaluate(dim: PlanDim, syms: tuple[int, ...]) -> int:
         return syms[dim.index]
     if dim.op not in _DIM_OPS:
         raise InternalError(f"unknown dim operation '{dim.op}'")
-    return int(_DIM_OPS[dim.op](*(evaluate(a, syms) for a in dim.args)))
+    left, right = (evaluate(arg, syms) for arg in dim.args)
+    return _DIM_OPS[dim.op](left, right)
 
 
 # --- what a kernel takes -------------------------------------------------------------------------
