@@ -1,0 +1,31 @@
+"""Graph → torch dialect → linalg on tensors.
+
+    rewriter.py    Graph → Graph: each node is kept or replaced by simpler ones (decompose/, promotion)
+    builder.py     Graph → torch dialect, one op per node; own/ emits linalg in place
+    lower.py       torch-mlir's pipelines, and what tidies up after them
+    table.py       every supported operator with its route
+
+The package's name is a keyword: modules in here import each other relatively, everyone else goes
+through mlirdev/importer.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .context import new_context
+from .lower import import_graph
+from .table import register_decomposition, routes, unsupported
+
+if TYPE_CHECKING:
+    from mlirdev.importer import Import
+
+    class _Checked:
+        import_graph = staticmethod(import_graph)
+        new_context = staticmethod(new_context)
+        unsupported = staticmethod(unsupported)
+        register_decomposition = staticmethod(register_decomposition)
+
+    _checked: Import = _Checked()
+
+__all__ = ["import_graph", "new_context", "register_decomposition", "routes", "unsupported"]

@@ -1,0 +1,104 @@
+"""The MLIR context, and pipelines run in it with their diagnostics caught."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from torch_mlir import ir
+from torch_mlir.dialects import torch as torch_dialect
+from torch_mlir.passmanager import PassManager
+
+from mlirdev.errors import LoweringError
+from mlirdev.events import Observer, no_observer
+
+TO_TORCH_BACKEND = "torchdynamo-export-to-torch-backend-pipeline{}"
+TO_LINALG = "torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"
+
+
+def new_context() -> ir.Context:
+    """A context with the dialects loaded, those of torch-mlir's that can't be registered from Python included."""
+    context = ir.Context()
+    torch_dialect.register_dialect(context)
+    context.enable_multithreading(False)
+    with context, ir.Location.unknown():
+        # A pass manager loads the dialects that its passes depend on: torch_c, tm_tensor and all of linalg's.
+        PassManager.parse(f"builtin.module({TO_LINALG})").run(ir.Module.create().operation)
+    return context
+
+
+@dataclass
+class Diagnostics:
+    """What MLIR reported: messages, and the graph nodes that their locations name."""
+
+    messages: list[str] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+
+    def add(self, diagnostic: ir.Diagnostic) -> bool:
+        if diagnostic.severity == ir.DiagnosticSeverity.ERROR:
+            self.messages.append(str(diagnostic.message))
+            self.nodes += nodes_of(str(diagnostic.location))
+        return True
+
+
+def nodes_of(location: str) -> list[int]:
+    """The node ordinals K of the names "nK" in a printed location."""
+    return [int(k) for k in re.findall(r'"n(\d+)"', location)]
+
+
+@contextmanager
+def caught(context: ir.Context) -> Iterator[Diagnostics]:
+    """Inside, MLIR's diagnostics are gathered; an MLIRError leaves as a LoweringError that names the nodes."""
+    found = Diagnostics()
+    handler = context.attach_diagnostic_handler(found.add)
+    try:
+        yield found
+    except ir.MLIRError as error:
+        reason = found.messages[0] if found.messages else str(error)
+        nodes = found.nodes or [k for d in error.error_diagnostics for k in nodes_of(str(d.location))]
+        raise LoweringError(tuple(sorted(set(nodes))), first_line(reason)) from error
+    finally:
+        handler.detach()
+
+
+def first_line(message: str) -> str:
+    return message.strip().splitlines()[0] if message.strip() else "MLIR gave no reason"
+
+
+def run_pipeline(module: ir.Module, pipeline: str, stage: str, observe: Observer) -> None:
+    """Run a pipeline on the module in place; when somebody looks, pass by pass."""
+    with module.context as context, caught(context):
+        manager = PassManager.parse(f"builtin.module({pipeline})")
+        # What is built is valid and so are torch-mlir's passes; verifying after each doubles their time.
+        if observe is no_observer:
+            manager.enable_verifier(False)
+            manager.run(module.operation)
+            return
+        for name in split_passes(str(manager)):
+            single = PassManager.parse(f"builtin.module({name})")
+            start = time.perf_counter()
+            single.run(module.operation)
+            observe(stage, name, lambda: str(module.operation.get_asm(enable_debug_info=True)), time.perf_counter() - start)
+
+
+def split_passes(pipeline: str) -> list[str]:
+    """The passes of "builtin.module(a,b{x=1},func.func(c,d))": nested managers are opened, one pass in each."""
+    inner = pipeline[pipeline.index("(") + 1 : pipeline.rindex(")")]
+    passes: list[str] = []
+    for part in _split_commas(inner):
+        nested = re.match(r"([\w.]+)\(", part)
+        passes += [f"{nested[1]}({p})" for p in split_passes(part)] if nested else [part]
+    return passes
+
+
+def _split_commas(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for i, char in enumerate(text):
+        depth += (char in "({[") - (char in ")}]")
+        if char == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    return [p.strip() for p in [*parts, text[start:]] if p.strip()]

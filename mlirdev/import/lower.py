@@ -1,0 +1,29 @@
+"""The stages of import: rewrite, build, then torch-mlir's two pipelines, and what tidies up after them."""
+
+from __future__ import annotations
+
+import time
+
+from torch_mlir import ir
+
+from mlirdev.events import Observer, no_observer
+from mlirdev.graph import Graph
+
+from .builder import build
+from .context import TO_LINALG, TO_TORCH_BACKEND, run_pipeline
+from .rewriter import rewrite
+
+
+def import_graph(graph: Graph, context: ir.Context, observe: Observer = no_observer) -> ir.Module:
+    """See mlirdev.importer.import_graph."""
+    start = time.perf_counter()
+    module = build(rewrite(graph), context)
+    observe("torch", "import", lambda: text_of(module), time.perf_counter() - start)
+    run_pipeline(module, TO_TORCH_BACKEND, "torch", observe)
+    run_pipeline(module, TO_LINALG, "linalg", observe)
+    return module
+
+
+def text_of(module: ir.Module) -> str:
+    """The module with locations, as observers print it."""
+    return str(module.operation.get_asm(enable_debug_info=True))
