@@ -8,6 +8,7 @@ runall_address   the native loop that runs kernels in order
 
 from mlirdev.jit.emit import emit_object
 from mlirdev.jit.link import Kernel, link, runall_address
+from mlirdev.jit.object_cache import ObjectCache
 from mlirdev.jit.target import resolve_target
 
-__all__ = ["Kernel", "emit_object", "link", "resolve_target", "runall_address"]
+__all__ = ["Kernel", "ObjectCache", "emit_object", "link", "resolve_target", "runall_address"]

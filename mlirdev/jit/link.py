@@ -34,7 +34,10 @@ class Kernel:
 
 
 def link(objects: Mapping[str, bytes]) -> dict[str, Kernel]:
-    """Load objects, each defining the symbol that is its key. Raises PassError for an undefined symbol or a bad object."""
+    """Load objects, each defining the symbol that is its key.
+
+    Raises PassError for a bad object, or one that needs a symbol that nobody has.
+    """
     return {symbol: _link_one(symbol, data) for symbol, data in objects.items()}
 
 
@@ -84,5 +87,5 @@ def _runall() -> Kernel:
 
 
 def runall_address() -> int:
-    """The address of `void runall(ptr functions, ptr arguments, i64 n)`, which calls functions[i](arguments[i]) in order."""
+    """The address of `void runall(ptr functions, ptr arguments, i64 n)`: functions[i](arguments[i]), in order."""
     return _runall().address
