@@ -127,3 +127,35 @@ class Observer(Protocol):
 
 def no_observer(stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
     """The Observer that doesn't look."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComingPass:
+    """A pass that is about to run. `kind` is pass (ours), mlir, transform or python; `text` is its name or text, as a
+    pipeline file writes it."""
+
+    kind: str
+    text: str
+    options: tuple[tuple[str, bool | int | float | str], ...] = ()
+
+
+class PipelineObserver(Observer, Protocol):
+    """An Observer that also wants to know, before a pipeline starts, what is coming."""
+
+    def begin(
+        self, stage: str, coming: tuple[ComingPass, ...], legal: tuple[str, ...], text: Callable[[], str]
+    ) -> None:
+        """`legal` are the dialects that may remain at the end (empty: all); `text()` prints the IR before."""
+
+
+def announce(
+    observe: Observer,
+    stage: str,
+    coming: tuple[ComingPass, ...],
+    legal: tuple[str, ...],
+    text: Callable[[], str],
+) -> None:
+    """Tell an observer that a pipeline starts, if it wants to know."""
+    begin = getattr(observe, "begin", None)
+    if begin is not None:
+        begin(stage, coming, legal, text)

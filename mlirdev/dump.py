@@ -1,0 +1,100 @@
+"""MLIRDEV_DUMP=folder: the IR of every graph and kernel after every pass, each as a numbered file that parses again.
+
+    folder/<graph or kernel>/
+      kernel.yaml                     the pipeline of a stage, as it ran
+      004-kernel-canonicalize.mlir    the IR after a pass; its head says which, and how to go on from there
+      027-ll-optimize.ll, 028-asm-codegen.s
+
+The commands in the heads are meant for a shell in the file's own folder. Nothing in a file depends on the time, the
+machine's paths or the caller, so two runs of one program write the same files.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mlirdev.events import ComingPass
+
+SUFFIXES = {"ll": ".ll", "asm": ".s", "graph": ".txt", "plan": ".txt"}
+COMMENTS = {".mlir": "//", ".ll": ";", ".s": "#", ".txt": "#"}
+
+# The stage whose output `mlirdev compile --from` takes, by the stage that wrote the file.
+COMPILE_FROM = {
+    "torch": "torch",
+    "linalg": "linalg",
+    "dispatch": "dispatch",
+    "kernel": "kernel",
+    "llvm": "llvm",
+    "ll": "ll",
+}
+
+
+class DumpObserver:
+    """An Observer that writes what it sees to `folder/name/`; an earlier run's files there are replaced."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder / name
+        self._number = 0
+        self._stage = ""
+        self._coming: tuple[ComingPass, ...] = ()
+        self._done = 0
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for old in self._folder.glob("[0-9][0-9][0-9]-*"):
+            old.unlink()
+
+    def begin(
+        self, stage: str, coming: tuple[ComingPass, ...], legal: tuple[str, ...], text: Callable[[], str]
+    ) -> None:
+        """Keep what is coming, write it as a pipeline file, and write the IR before the first pass."""
+        self._stage, self._coming, self._done = stage, coming, 0
+        (self._folder / f"{stage}.yaml").write_text(pipeline_yaml(coming, legal))
+        self._write(stage, "input", "before the first pass", text())
+
+    def __call__(self, stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
+        if stage != self._stage:
+            self._stage, self._coming = stage, ()
+        self._done += 1
+        count = f" {self._done} of {len(self._coming)}" if self._coming else ""
+        self._write(stage, slug(pass_name), f"after pass{count}: {pass_name}", text())
+
+    def _write(self, stage: str, label: str, what: str, text: str) -> None:
+        suffix = SUFFIXES.get(stage, ".mlir")
+        file = f"{self._number:03d}-{stage}-{label}{suffix}"
+        self._number += 1
+        head = (f"stage {stage}, {what}", *self._commands(file, stage))
+        comment = COMMENTS[suffix]
+        lines = [f"{comment} {line}" for part in head for line in part.splitlines()]
+        (self._folder / file).write_text("\n".join([*lines, text.rstrip(), ""]))
+
+    def _commands(self, file: str, stage: str) -> list[str]:
+        rest = self._coming[self._done :] if stage == self._stage else ()
+        if not rest:
+            source = COMPILE_FROM.get(stage)
+            return [f"go on: mlirdev compile {file} --from {source} --to asm"] if source else []
+        commands = [f"go on: mlirdev opt {file} --pipeline {stage}.yaml --skip {self._done}"]
+        if all(step.kind == "mlir" for step in rest):
+            passes = ",".join(step.text for step in rest)
+            commands.append(f"or: torch-mlir-opt {file} --pass-pipeline={shlex.quote(f'builtin.module({passes})')}")
+        return commands
+
+
+def pipeline_yaml(coming: tuple[ComingPass, ...], legal: tuple[str, ...]) -> str:
+    """The passes as a pipeline file."""
+    steps: list[dict[str, Any]] = [
+        {step.kind: step.text, **({"options": dict(step.options)} if step.options else {})} for step in coming
+    ]
+    data: dict[str, Any] = {"steps": steps, **({"legal": list(legal)} if legal else {})}
+    return yaml.safe_dump(data, sort_keys=False, width=1000)
+
+
+def slug(pass_name: str) -> str:
+    """A pass's name as part of a file name: "func.func(canonicalize{max=1},cse)" gives "canonicalize"."""
+    bare = pass_name.split("{")[0].rstrip(")").removesuffix(".mlir")
+    last = re.split(r"[(,/:]", bare)[-1] if "(" not in bare else bare.rpartition("(")[2].split(",")[0]
+    return re.sub(r"[^\w.-]+", "-", last).strip("-")[:60] or "pass"
