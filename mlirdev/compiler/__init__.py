@@ -1,0 +1,130 @@
+"""The compiler: a Graph in, an Executable out.
+
+executable_for   the graph cache, else compile          graph_cache.py, generalise.py, difference.py
+  Compilation    split, front, back, join               driver.py, partition.py, verdicts.py
+    jobs         the stages, in compile workers         stages.py, jobs.py, worker.py, pool.py
+    cache        objects and plans on disk              cache.py, fingerprint.py
+  Executable     kernels + plan                         executable.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from weakref import WeakValueDictionary
+
+from mlirdev.compiler import cache
+from mlirdev.compiler.difference import describe, nearest
+from mlirdev.compiler.driver import Compilation
+from mlirdev.compiler.executable import Executable, HostExecutor, set_host_executor
+from mlirdev.compiler.fingerprint import graph_key
+from mlirdev.compiler.generalise import generalise
+from mlirdev.compiler.graph_cache import Found, GraphCache
+from mlirdev.compiler.partition import HostPart, join
+from mlirdev.compiler.progress import Progress
+from mlirdev.compiler.stages import Back, entry_symbol
+from mlirdev.events import GraphCompiled, SourceLine, emit
+from mlirdev.graph import Graph
+from mlirdev.jit import Kernel, link, resolve_target
+from mlirdev.options import options
+from mlirdev.target import Target, load_target
+
+__all__ = ["Executable", "Found", "HostExecutor", "executable_for", "set_host_executor"]
+
+_lock = threading.RLock()
+_graphs: dict[tuple[str, ...], GraphCache] = {}
+_kernels: WeakValueDictionary[str, Kernel] = WeakValueDictionary()
+
+
+def executable_for(graph: Graph, where: SourceLine | None = None) -> Found:
+    """The executable of a recorded graph and the values of its syms; compiled if no cache has it."""
+    with _lock:
+        graphs = _graphs.setdefault((options.target, options.pipeline, options.compile), GraphCache())
+        return graphs.find(graph) or _compile(graph, graphs, where)
+
+
+def _compile(graph: Graph, graphs: GraphCache, where: SourceLine | None) -> Found:
+    like = graphs.like(graph)
+    reason = describe(graph, like[0] if like else nearest(graph, graphs.graphs()))
+    if like is not None and options.compile != "reference":
+        wide, syms = generalise(like[0], graph)
+        executable = _build(wide, where, reason)
+        if len(executable.host) <= len(like[1].host):
+            graphs.add(wide, executable)
+            return executable, syms
+        # Some lowering needs static sizes: this graph gets an executable of its own.
+    executable = _build(graph, where, reason)
+    graphs.add(graph, executable)
+    return executable, ()
+
+
+def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
+    start = time.perf_counter()
+    name = "g_" + hashlib.sha256(str(graph).encode()).hexdigest()[:8]
+    if options.compile == "reference":
+        return _reference(graph, name)
+    target = resolve_target(load_target(options.target))
+    progress = Progress(f"{len(graph.nodes)} ops", where)
+    compilation = Compilation(graph, target, name, progress.tick)
+    compiled, from_disk = _plan(compilation)
+    kernels = _link(compilation, compiled)
+    seconds = time.perf_counter() - start
+    progress.done(seconds)
+    emit(
+        GraphCompiled(
+            where=where,
+            graph=name,
+            reason=reason,
+            nodes=len(graph.nodes),
+            kernels=len(compiled.plan.kernels),
+            kernels_compiled=compilation.compiled,
+            from_disk=from_disk,
+            generalised=graph.syms > 0,
+            seconds=seconds,
+            stages=compilation.stages,
+        )
+    )
+    return Executable(name, graph, compiled.plan, compiled.signatures, kernels, compiled.host)
+
+
+def _plan(compilation: Compilation) -> tuple[cache.CompiledPlan, bool]:
+    """The graph's plan with all its objects at hand, from the disk or compiled now."""
+    key = graph_key(compilation.graph, compilation.target)
+    compiled = None if options.dump else cache.load_plan(key)
+    if compiled is not None and _load_objects(compilation, compiled):
+        return compiled, True
+    compiled = compilation.run()
+    cache.store_plan(key, compiled)
+    return compiled, False
+
+
+def _load_objects(compilation: Compilation, compiled: cache.CompiledPlan) -> bool:
+    for key in compiled.plan.kernels:
+        back = None if key in _kernels else cache.load_object(key)
+        if back is not None:
+            compilation.objects[key] = back
+        elif key not in _kernels:
+            return False
+    return True
+
+
+def _link(compilation: Compilation, compiled: cache.CompiledPlan) -> dict[str, Kernel]:
+    """The plan's kernels as machine code, each linked once per process."""
+    missing = [key for key in compiled.plan.kernels if key not in _kernels]
+    objects: dict[str, Back] = compilation.objects
+    linked = link({entry_symbol(key): objects[key].code for key in missing})
+    kernels = {key: linked[entry_symbol(key)] for key in missing}
+    _kernels.update(kernels)
+    return {key: kernels.get(key) or _kernels[key] for key in compiled.plan.kernels}
+
+
+def _reference(graph: Graph, name: str) -> Executable:
+    """Every node on the host: the reference that compiled graphs are compared with."""
+    plan = join(graph, [HostPart(n) for n in range(len(graph.nodes))], {})
+    return Executable(name, graph, plan, {}, {}, dict.fromkeys(range(len(graph.nodes)), "reference"))
+
+
+def compile_target() -> Target:
+    """The target that graphs are compiled for now."""
+    return resolve_target(load_target(options.target))

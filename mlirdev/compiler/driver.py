@@ -1,0 +1,166 @@
+"""Graph → CompiledPlan and objects: which nodes the host runs, which kernels are missing, who compiles them.
+
+    split ─► front jobs ─► kernels missing? ─► back jobs ─► join
+      ▲            │ refused, failed, died            │
+      └── those nodes run on the host ◄───────────────┘
+
+The stages themselves are in `stages.py` and run in workers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ParamSpec, TypeVar
+
+from mlirdev.compiler import cache, reproducer, verdicts
+from mlirdev.compiler.fingerprint import kernel_key
+from mlirdev.compiler.jobs import BackJob, FrontJob, Job, ProbeJob
+from mlirdev.compiler.partition import NativePart, Part, join, single_node, split
+from mlirdev.compiler.pool import WorkerDied, pool
+from mlirdev.compiler.stages import Back, Front, Refused
+from mlirdev.errors import LoweringError, MlirdevError
+from mlirdev.events import WorkerLost, emit
+from mlirdev.graph import Graph
+from mlirdev.options import options
+from mlirdev.plan import Launch, Plan
+from mlirdev.target import Target
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Tick = Callable[[float, int], None]
+
+
+@dataclass
+class Compilation:
+    """One graph's way through the compiler: what is known so far."""
+
+    graph: Graph
+    target: Target
+    name: str
+    tick: Tick
+    host: dict[int, str] = field(default_factory=dict)
+    objects: dict[str, Back] = field(default_factory=dict)
+    compiled: int = 0
+    stages: dict[str, float] = field(default_factory=dict)
+
+    def run(self) -> cache.CompiledPlan:
+        """Compile until every node is either in a kernel or on the host."""
+        self.host.update(verdicts.known_unlowerable(self.graph, self.target))
+        while True:
+            parts = split(self.graph, frozenset(self.host))
+            fronts = self._timed("front", self._fronts, parts)
+            if fronts is None:
+                continue
+            plan = join(self.graph, parts, {i: _keyed(front, self.target) for i, front in fronts.items()})
+            if self._timed("back", self._backs, list(fronts.values()), plan):
+                signatures = {key: self.objects[key].signature for key in plan.kernels}
+                return cache.CompiledPlan(plan, signatures, dict(self.host))
+
+    def _fronts(self, parts: list[Part]) -> dict[int, Front] | None:
+        """The native parts' fronts by position; None where more nodes went to the host."""
+        native = [(i, part) for i, part in enumerate(parts) if isinstance(part, NativePart)]
+        jobs = [FrontJob(part.graph, self.target, self.name, options.dump) for _, part in native]
+        fronts: dict[int, Front] = {}
+        for at, result in _results(jobs, self.tick):
+            position, part = native[at]
+            if isinstance(result, Front):
+                fronts[position] = result
+            elif isinstance(result, Refused):
+                self.host.update({part.nodes[n]: reason for n, reason in result.reasons.items()})
+            else:
+                self._give_up(part.graph, part.nodes, jobs[at], _as_error(result))
+        return fronts if len(fronts) == len(native) else None
+
+    def _backs(self, fronts: list[Front], plan: Plan) -> bool:
+        """Have every kernel's object; False where more nodes went to the host."""
+        sources = {kernel_key(s.key, s.kind, self.target): s for f in fronts for s in f.kernels.values()}
+        for key in sources.keys() - self.objects.keys():
+            found = None if options.dump else cache.load_object(key)
+            if found is not None:
+                self.objects[key] = found
+        jobs = [
+            BackJob(source, key, self.target, f"{self.name}-{source.kind}-{key[:8]}", options.dump)
+            for key, source in sources.items()
+            if key not in self.objects
+        ]
+        for at, result in _results(jobs, self.tick):
+            if isinstance(result, Back):
+                self.compiled += 1
+                self.objects[jobs[at].key] = result
+                cache.store_object(jobs[at].key, result)
+            else:
+                nodes = _nodes_of(plan, jobs[at].key)
+                self._give_up(self.graph, nodes, jobs[at], _as_error(result), whole=True)
+        return sources.keys() <= self.objects.keys()
+
+    def _give_up(self, graph: Graph, nodes: tuple[int, ...], job: Job, error: Exception, whole: bool = False) -> None:
+        """Move the nodes behind a failure to the host: those that it names, else those that fail alone, else all."""
+        if isinstance(error, LoweringError):
+            self.host.update({nodes[n]: error.reason for n in error.nodes})
+            if error.nodes:
+                return
+        self._report(job, error)
+        alone = [single_node(graph, n) for n in (nodes if whole else range(len(graph.nodes)))]
+        probes = list(dict.fromkeys(alone))
+        failed = {
+            probes[at]: _one_line(result)
+            for at, result in _results([ProbeJob(p, self.target) for p in probes], self.tick)
+            if isinstance(result, Exception)
+        }
+        for probe, reason in failed.items():
+            verdicts.remember(probe, self.target, reason)
+        guilty = {n: failed[probe] for n, probe in zip(nodes, alone, strict=True) if probe in failed}
+        self.host.update(guilty or dict.fromkeys(nodes, _one_line(error)))
+
+    def _report(self, job: Job, error: Exception) -> None:
+        folder = reproducer.write(job, error)
+        if isinstance(error, WorkerDied):
+            emit(WorkerLost(graph=self.name, reproducer=folder))
+
+    def _timed(self, stage: str, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        start = time.perf_counter()
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            self.stages[stage] = self.stages.get(stage, 0.0) + time.perf_counter() - start
+
+
+def _results(jobs: Sequence[Job], tick: Tick) -> list[tuple[int, object]]:
+    """Every job's result or exception, from the workers or, for debugging, from this process."""
+    if options.compile == "inline":
+        return [(i, _inline(job)) for i, job in enumerate(jobs)]
+    return list(pool.run(jobs, tick)) if jobs else []
+
+
+def _inline(job: Job) -> object:
+    try:
+        return job.run()
+    except MlirdevError as error:
+        return error
+
+
+def _keyed(front: Front, target: Target) -> Plan:
+    """The front's plan with kernels named by their cache key."""
+    keys = {source: kernel_key(source, kernel.kind, target) for source, kernel in front.kernels.items()}
+    launches = tuple(
+        replace(launch, kernel=keys[launch.kernel]) if isinstance(launch, Launch) else launch
+        for launch in front.plan.launches
+    )
+    return replace(front.plan, launches=launches)
+
+
+def _nodes_of(plan: Plan, key: str) -> tuple[int, ...]:
+    """The graph nodes that a kernel computes, over all its launches."""
+    launches = [launch for launch in plan.launches if isinstance(launch, Launch) and launch.kernel == key]
+    return tuple(sorted({node for launch in launches for node in launch.nodes}))
+
+
+def _as_error(result: object) -> Exception:
+    assert isinstance(result, Exception), f"a job answered {type(result).__name__}"
+    return result
+
+
+def _one_line(error: object) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]

@@ -1,0 +1,82 @@
+"""An Executable: a graph's kernels and plan, ready to run on a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mlirdev.errors import InternalError
+from mlirdev.graph import Graph, Node, TensorSpec
+from mlirdev.jit import Kernel, runall_address
+from mlirdev.plan import Launch, Plan, Signature, evaluate
+from mlirdev.runtime import Buffer, PlanRunner, Stream
+
+Scalar = float | int | bool
+
+# Runs one node on the host: the node with its sizes, operands and results as (static spec, address), the
+# graph's scalars. `lazy/` provides it, since only it knows PyTorch.
+HostExecutor = Callable[
+    [Node, Sequence[tuple[TensorSpec, int]], Sequence[tuple[TensorSpec, int]], Sequence[Scalar]], None
+]
+_host_executor: list[HostExecutor] = []
+
+
+def set_host_executor(executor: HostExecutor) -> None:
+    """What runs the nodes that have no kernel."""
+    _host_executor[:] = [executor]
+
+
+class Executable:
+    """Run it as often as you like, from any thread. `host` says why a node runs on the host, by position."""
+
+    def __init__(
+        self,
+        name: str,
+        graph: Graph,
+        plan: Plan,
+        signatures: Mapping[str, Signature],
+        kernels: Mapping[str, Kernel],
+        host: Mapping[int, str],
+    ) -> None:
+        self.name = name
+        self.graph = graph
+        self.plan = plan
+        self.host = dict(host)
+        self._kernels = dict(kernels)  # keeps the machine code alive
+        addresses = {key: kernel.address for key, kernel in kernels.items()}
+        self._runner = PlanRunner(plan, dict(signatures), addresses, runall_address(), self._run_node)
+
+    def run(
+        self,
+        stream: Stream,
+        inputs: Sequence[Buffer],
+        scalars: Sequence[Scalar],
+        syms: tuple[int, ...],
+        threads: int,
+        describe: Callable[[Launch, tuple[int, int, int, int]], Exception],
+    ) -> list[Buffer]:
+        """Enqueue the plan on a stream; the outputs' buffers at once. Memory is reserved before anything runs.
+
+        `describe` turns a launch's error word (code, node ordinal, value, bound) into the user's error.
+        """
+        return self._runner.launch(stream, inputs, scalars, syms, threads, describe)
+
+    def _run_node(
+        self,
+        position: int,
+        operands: Sequence[int],
+        results: Sequence[int],
+        scalars: Sequence[Scalar],
+        syms: tuple[int, ...],
+    ) -> None:
+        if not _host_executor:
+            raise InternalError("no host executor is set; import mlirdev.lazy first")
+        node, specs = self.graph.nodes[position], self.graph.specs
+        first = self.graph.first_result[position]
+        static = self.graph if not syms else self.graph.map_sizes(lambda size: evaluate(size, syms))
+        node, specs = static.nodes[position], static.specs
+        _host_executor[0](
+            node,
+            [(specs[v], address) for v, address in zip(node.operands(), operands, strict=True)],
+            [(specs[first + i], address) for i, address in enumerate(results)],
+            scalars,
+        )

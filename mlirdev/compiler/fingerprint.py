@@ -1,0 +1,46 @@
+"""Cache keys hold the code: editing a pass, a schedule or the target is a miss, not a stale kernel."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+from mlirdev.graph import Graph
+from mlirdev.options import options
+from mlirdev.target import Target
+
+PACKAGE = Path(__file__).resolve().parent.parent
+_CODE = ("import", "passes", "jit", "compiler", "targets")
+_LEAVES = ("dtypes.py", "graph.py", "plan.py", "target.py", "importer.py")
+_VERSIONS = ("torch-mlir", "llvmlite", "torch")
+
+
+@lru_cache
+def code_fingerprint() -> str:
+    """A hash of the compiler's own files and of the versions that it is built on."""
+    digest = hashlib.sha256()
+    files = [PACKAGE / leaf for leaf in _LEAVES]
+    for room in _CODE:
+        files += [p for p in (PACKAGE / room).rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    for path in sorted(files):
+        digest.update(str(path.relative_to(PACKAGE)).encode())
+        digest.update(path.read_bytes())
+    for name in _VERSIONS:
+        digest.update(f"{name}={metadata.version(name)};".encode())
+    return digest.hexdigest()[:24]
+
+
+def kernel_key(source_key: str, kind: str, target: Target) -> str:
+    """The key of a kernel's object in memory and on disk; also its symbol's suffix."""
+    return _hash("kernel", source_key, kind, target.fingerprint, options.pipeline, code_fingerprint())
+
+
+def graph_key(graph: Graph, target: Target) -> str:
+    """The key of a graph's plan in memory and on disk."""
+    return _hash("graph", str(graph), target.fingerprint, options.pipeline, code_fingerprint())
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

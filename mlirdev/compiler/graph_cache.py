@@ -1,0 +1,42 @@
+"""The graphs of this process that have an executable, found by what they are or by all but their sizes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from mlirdev.compiler.executable import Executable
+from mlirdev.compiler.generalise import match
+from mlirdev.graph import Graph
+
+Found = tuple[Executable, tuple[int, ...]]
+
+
+class GraphCache:
+    """Keyed by skeleton; each skeleton has the graphs that were compiled for it, latest last."""
+
+    def __init__(self) -> None:
+        self._by_skeleton: defaultdict[Graph, list[tuple[Graph, Executable]]] = defaultdict(list)
+
+    def find(self, graph: Graph) -> Found | None:
+        """The executable for a recorded graph and the values of its syms."""
+        for known, executable in reversed(self._by_skeleton.get(graph.skeleton, ())):
+            syms = match(known, graph)
+            if syms is not None:
+                return executable, syms
+        return None
+
+    def like(self, graph: Graph) -> tuple[Graph, Executable] | None:
+        """The latest graph that differs from this one in sizes alone, with its executable."""
+        same = self._by_skeleton.get(graph.skeleton)
+        return same[-1] if same else None
+
+    def add(self, graph: Graph, executable: Executable) -> None:
+        self._by_skeleton[graph.skeleton].append((graph, executable))
+
+    def graphs(self) -> Iterator[Graph]:
+        for same in self._by_skeleton.values():
+            yield from (graph for graph, _ in same)
+
+    def clear(self) -> None:
+        self._by_skeleton.clear()

@@ -1,0 +1,80 @@
+"""The compiler as a short list of stages; everything here runs in a compile worker (or inline).
+
+import_graph ─► run_graph_pipeline ─► form_groups      once per graph    (`front`)
+lower_kernel ─► to_llvm_ir ─► emit_object              once per kernel   (`back`)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mlirdev.events import Observer, no_observer
+from mlirdev.graph import Graph
+from mlirdev.plan import Plan, Signature
+from mlirdev.target import Target
+
+if TYPE_CHECKING:
+    from mlirdev.passes import KernelSource
+
+
+@dataclass(frozen=True)
+class Front:
+    """A graph's kernels, by source key, and the plan that launches them."""
+
+    kernels: dict[str, KernelSource]
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Nodes of a graph that no lowering takes, with the reason."""
+
+    reasons: dict[int, str]
+
+
+@dataclass(frozen=True)
+class Back:
+    """A kernel's object code; its entry is `entry_symbol(key)`."""
+
+    code: bytes
+    signature: Signature
+
+
+def front(graph: Graph, target: Target, observe: Observer = no_observer) -> Front | Refused:
+    """Graph → linalg → kernel groups and a plan. Raises LoweringError or PassError."""
+    from mlirdev.importer import import_graph, unsupported
+    from mlirdev.passes import form_groups, run_graph_pipeline
+
+    reasons = {n: unsupported(node, graph.specs) for n, node in enumerate(graph.nodes)}
+    if any(reasons.values()):
+        return Refused({n: reason for n, reason in reasons.items() if reason})
+    module = import_graph(graph, _context(), observe)
+    run_graph_pipeline(module, target, observe)
+    formed = form_groups(module, target)
+    return Front(formed.kernels, formed.plan)
+
+
+def back(source: KernelSource, key: str, target: Target, observe: Observer = no_observer) -> Back:
+    """Kernel on tensors → LLVM → object code. Raises PassError."""
+    from mlirdev.jit import emit_object
+    from mlirdev.passes import lower_kernel, to_llvm_ir
+
+    lowered = lower_kernel(source, target, observe)
+    signature = replace(source.signature, workspace=lowered.workspace)
+    code = emit_object(to_llvm_ir(lowered.module), signature, entry_symbol(key), target, observe)
+    return Back(code, signature)
+
+
+def entry_symbol(key: str) -> str:
+    """The name of a kernel's entry point in its object."""
+    return f"mlirdev_{key}"
+
+
+@lru_cache
+def _context() -> Any:
+    """The process's one MLIR context: making one costs 13 ms."""
+    from mlirdev.importer import new_context
+
+    return new_context()
