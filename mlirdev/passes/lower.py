@@ -1,0 +1,78 @@
+"""One kernel, from its source to LLVM IR text.
+
+    KernelSource ─ the target's kernel pipeline ─► loops on buffers ─ its llvm pipeline ─► LLVM dialect ─► text
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from torch_mlir import ir
+from torch_mlir.dialects import torch as torch_dialect
+from torch_mlir._mlir_libs._mlirDialectsLLVM import translate_module_to_llvmir
+from torch_mlir.passmanager import PassManager
+
+from mlirdev.errors import PassError
+from mlirdev.events import Observer, no_observer
+from mlirdev.passes.kernel_source import KernelSource
+from mlirdev.passes.runner import run_pipeline
+from mlirdev.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel in the LLVM dialect, and the bytes of scratch memory it wants from its caller."""
+
+    module: ir.Module
+    workspace: int
+
+
+@lru_cache
+def kernel_context() -> ir.Context:
+    """The process's context for kernels: one costs 13 ms to make."""
+    context = ir.Context()
+    context.enable_multithreading(False)
+    torch_dialect.register_dialect(context)
+    with context, ir.Location.unknown():
+        # Loads tm_tensor, which has no Python registration of its own.
+        PassManager.parse("builtin.module(func.func(convert-torch-to-tmtensor))").run(ir.Module.create().operation)
+    return context
+
+
+def lower_kernel(source: KernelSource, target: Target, observe: Observer = no_observer) -> Lowered:
+    """Lower a kernel to the LLVM dialect, in the convention that jit/ expects. Raises PassError."""
+    with kernel_context(), ir.Location.unknown():
+        module = parse(source.text)
+        run_pipeline(module, target.pipeline("kernel"), target, observe, stage="kernel")
+        workspace = 0
+        run_pipeline(module, target.pipeline("llvm"), target, observe, stage="llvm")
+    return Lowered(module, workspace)
+
+
+def parse(text: str) -> ir.Module:
+    """The module of this text, verified. Raises PassError."""
+    try:
+        return ir.Module.parse(text)
+    except ir.MLIRError as error:
+        raise PassError("kernel", "parse", str(error)) from error
+
+
+def to_llvm_ir(module: ir.Module) -> str:
+    """LLVM IR text of a module in the LLVM dialect; raises PassError for anything else, on which MLIR would abort."""
+    foreign = sorted({name for name in _op_names(module) if not name.startswith(("llvm.", "builtin.module"))})
+    if foreign:
+        raise PassError("ll", "translate", f"only llvm.* can be translated, but there is: {', '.join(foreign)}")
+    with module.context:
+        return str(translate_module_to_llvmir(module.operation))
+
+
+def _op_names(module: ir.Module) -> set[str]:
+    names: set[str] = set()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        names.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return names
