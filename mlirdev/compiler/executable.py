@@ -53,12 +53,15 @@ class Executable:
         syms: tuple[int, ...],
         threads: int,
         describe: Callable[[Launch, tuple[int, int, int, int]], Exception],
+        wait: bool = False,
     ) -> list[Buffer]:
-        """Enqueue the plan on a stream; the outputs' buffers at once. Memory is reserved before anything runs.
+        """Enqueue the plan on a stream; the outputs' buffers at once, or with `wait` when it has run.
+
+        Memory is reserved before anything runs (OutOfMemoryError).
 
         `describe` turns a launch's error word (code, node ordinal, value, bound) into the user's error.
         """
-        return self._runner.launch(stream, inputs, scalars, syms, threads, describe)
+        return self._runner.launch(stream, inputs, scalars, syms, threads, describe, wait)
 
     def _run_node(
         self,
