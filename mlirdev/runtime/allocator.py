@@ -1,0 +1,181 @@
+"""The device's memory: stream-ordered, cached, bounded.
+
+    allocate(nbytes, stream) ─► free block of this stream and size class, or fresh memory, or OutOfMemoryError
+    a Buffer dies ─► give_back ─► (after what record_stream named) ─► the stream's free blocks
+
+Stream-ordered: a block goes back to its stream the moment its buffer dies, though work in flight may still
+use it, because whoever gets it next uses it behind that work on the same stream. Memory leaves for the
+system only when that work is done (`empty_cache`, or a shortage).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mlirdev.errors import OutOfMemoryError
+from mlirdev.runtime import host_memory
+from mlirdev.runtime.buffer import Buffer
+from mlirdev.runtime.memory_stats import MemoryStats
+
+if TYPE_CHECKING:
+    from mlirdev.runtime.event import Mark
+    from mlirdev.runtime.stream import Stream
+
+# 8 classes per doubling: a block is at most an eighth larger than what was asked for.
+_CLASS_BITS = 3
+
+
+class Block:
+    """Memory from the system, of one stream for life. `ticket` is the stream's last task when it was freed."""
+
+    __slots__ = ("address", "requested", "size", "stream", "ticket", "used_on")
+
+    def __init__(self, address: int, size: int, stream: Stream) -> None:
+        self.address = address
+        self.size = size
+        self.stream = stream
+        self.requested = 0
+        self.ticket = 0
+        self.used_on: set[Stream] = set()
+
+
+class Allocator:
+    """See the module's docstring. Safe to use from any thread; `limit` is in bytes, rounded sizes count."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.stats = MemoryStats()
+        # Reentrant: a finaliser that the garbage collector runs inside may allocate.
+        self._lock = threading.RLock()
+        self._free: defaultdict[tuple[Stream, int], list[Block]] = defaultdict(list)
+        self._given_back: deque[Block] = deque()
+        self._awaited: list[tuple[Block, list[Mark]]] = []
+
+    def allocate(self, nbytes: int, stream: Stream) -> Buffer:
+        """`nbytes` of 64-byte aligned memory with unspecified contents. Raises OutOfMemoryError."""
+        size = size_class(nbytes)
+        with self._lock:
+            block = self._take(size, stream)
+        if block is None:
+            block = self._take_after_trim(size, stream, nbytes)
+        block.requested = nbytes
+        self.stats.allocated(nbytes, size)
+        return Buffer(block, nbytes, stream)
+
+    def give_back(self, block: Block) -> None:
+        """Called by a dying Buffer, possibly inside the garbage collector: takes no lock."""
+        self._given_back.append(block)
+
+    def empty_cache(self) -> None:
+        """Give all unused memory back to the system, once the work that may still use it is done."""
+        with self._lock:
+            self._collect()
+            blocks = [block for blocks in self._free.values() for block in blocks]
+            self._free.clear()
+        kept = [block for block in blocks if not block.stream.settle(block.ticket)]
+        with self._lock:
+            for block in kept:
+                self._free[block.stream, block.size].append(block)
+        self._release(set(blocks).difference(kept))
+
+    def memory_stats(self) -> dict[str, int]:
+        """Counts under the names of `torch.cuda.memory_stats`."""
+        with self._lock:
+            self._collect()
+            return self.stats.as_dict()
+
+    def memory_info(self) -> tuple[int, int]:
+        """Bytes that could still be allocated, and the limit."""
+        with self._lock:
+            self._collect()
+            return self.limit - self.stats.allocated_bytes.current, self.limit
+
+    # --- with the lock held ------------------------------------------------------------------------
+
+    def _take(self, size: int, stream: Stream) -> Block | None:
+        if self._given_back or self._awaited:
+            self._collect()
+        free = self._free.get((stream, size))
+        if free:
+            return free.pop()
+        if self.stats.reserved_bytes.current + size > self.limit:
+            return None
+        address = host_memory.reserve(size)
+        if not address:
+            return None
+        self.stats.reserved(size)
+        return Block(address, size, stream)
+
+    def _collect(self) -> None:
+        """Move blocks that were given back to the free ones."""
+        while self._given_back:
+            block = self._given_back.popleft()
+            self.stats.freed(block.requested, block.size)
+            if block.used_on:
+                marks = [stream.mark() for stream in block.used_on if stream is not block.stream]
+                block.used_on = set()
+                self._awaited.append((block, marks))
+            else:
+                self._add_free(block)
+        if self._awaited:
+            self._collect_awaited()
+
+    def _collect_awaited(self) -> None:
+        awaited, self._awaited = self._awaited, []
+        for block, marks in awaited:
+            if all(mark.query() for mark in marks):
+                self._add_free(block)
+            else:
+                self._awaited.append((block, marks))
+
+    def _add_free(self, block: Block) -> None:
+        block.ticket = block.stream.ticket
+        self._free[block.stream, block.size].append(block)
+
+    # --- without it ----------------------------------------------------------------------------------
+
+    def _take_after_trim(self, size: int, stream: Stream, nbytes: int) -> Block:
+        self.stats.num_alloc_retries += 1
+        for _, marks in list(self._awaited):
+            for mark in marks:
+                mark.wait()
+        self.empty_cache()
+        with self._lock:
+            block = self._take(size, stream)
+        if block is None:
+            self.stats.num_ooms += 1
+            raise OutOfMemoryError(self._shortage(nbytes))
+        return block
+
+    def _release(self, blocks: Iterable[Block]) -> None:
+        for block in blocks:
+            host_memory.release(block.address)
+            with self._lock:
+                self.stats.released(block.size)
+
+    def _shortage(self, nbytes: int) -> str:
+        used = self.stats.allocated_bytes.current
+        return (
+            f"mlirdev is out of memory: {format_bytes(nbytes)} were asked for, {format_bytes(self.limit - used)} of "
+            f"{format_bytes(self.limit)} are free ({format_bytes(used)} in use). Nothing was written. Drop tensors "
+            "that are no longer needed, use smaller batches, or raise the limit with MLIRDEV_MEMORY_MB"
+        )
+
+
+def size_class(nbytes: int) -> int:
+    """The size of the block that serves a request of `nbytes`."""
+    step_bits = max(6, (nbytes - 1).bit_length() - 1 - _CLASS_BITS)
+    return max(1, (nbytes + (1 << step_bits) - 1) >> step_bits) << step_bits
+
+
+def format_bytes(nbytes: int) -> str:
+    """As torch.cuda writes amounts: 1.50 GiB."""
+    amount, unit = float(nbytes), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{nbytes} bytes" if unit == "bytes" else f"{amount:.2f} {unit}"

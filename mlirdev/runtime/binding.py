@@ -1,0 +1,165 @@
+"""A plan bound to its syms: all that doesn't change from launch to launch. See `plan_runner` for the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from mlirdev.plan import (
+    ABI_ERROR,
+    ABI_PARAMS,
+    ABI_THREADS,
+    ABI_WORKSPACE,
+    DimArg,
+    HostLaunch,
+    Launch,
+    LaunchArg,
+    Plan,
+    ScalarArg,
+    Signature,
+    evaluate,
+)
+from mlirdev.runtime.buffer import Buffer
+from mlirdev.runtime.memory_plan import plan_memory
+
+ERROR_WORDS = 4  # of i64, one group per kernel launch
+
+# The bases that every launch has; those of the inputs and of the outputs made follow.
+_FRAME, _ARENA, _INPUTS = 0, 1, 2
+
+# An address: a base's number and a fixed offset in bytes.
+_Place: TypeAlias = tuple[int, int]
+
+
+class Frame:
+    """One launch's integers; pooled, as a launch may be in flight while the next one is prepared."""
+
+    __slots__ = ("address", "bytes", "errors", "integers", "table")
+
+    def __init__(self, integers: np.ndarray, launches: int, table_at: int) -> None:
+        self.integers = integers
+        self.bytes = integers.data.cast("B")
+        self.address = int(integers.ctypes.data)
+        self.errors = integers[: ERROR_WORDS * launches].reshape(launches, ERROR_WORDS)
+        self.table = integers[table_at:]
+
+
+@dataclass(frozen=True, eq=False)
+class NativeRun:
+    """Consecutive kernel launches: one native call on `functions`, a table of entry addresses."""
+
+    launches: tuple[Launch, ...]
+    first: int
+    functions: np.ndarray
+    functions_at: int
+
+
+class Binding:
+    """See the module's docstring. `made_bytes` are the sizes of the outputs that aren't inputs."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        signatures: Mapping[str, Signature],
+        addresses: Mapping[str, int],
+        syms: tuple[int, ...],
+    ) -> None:
+        self.syms = syms
+        self._plan = plan
+        self._made = [slot for slot in dict.fromkeys(plan.outputs) if slot not in plan.inputs]
+        self.made_bytes = [plan.slots[slot].nbytes(syms) for slot in self._made]
+        memory = plan_memory(plan, {key: s.workspace for key, s in signatures.items()}, syms)
+        self.arena_bytes = memory.nbytes
+        self._places: dict[int, _Place] = {slot: (_ARENA, offset) for slot, offset in memory.offsets.items()}
+        for number, slot in enumerate((*plan.inputs, *self._made)):
+            self._places[slot] = (_INPUTS + number, 0)
+        self.segments = _segments(plan, addresses)
+        self._lay_out(memory.workspaces)
+        self._frames: list[Frame] = []
+
+    def outputs(self, inputs: Sequence[Buffer], made: Sequence[Buffer]) -> list[Buffer]:
+        """The plan's outputs in order, some of which may be inputs, or one another."""
+        buffers = dict(zip((*self._plan.inputs, *self._made), (*inputs, *made), strict=True))
+        return [buffers[slot] for slot in self._plan.outputs]
+
+    def spans(self, launch: HostLaunch, bases: Sequence[int]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Address and bytes of each operand and result of a host launch."""
+        return [self._span(s, bases) for s in launch.operands], [self._span(s, bases) for s in launch.results]
+
+    def take_frame(self) -> Frame:
+        """A frame with everything but threads, scalars and table filled in."""
+        try:
+            return self._frames.pop()
+        except IndexError:
+            frame = Frame(np.zeros(self._frame_size, dtype=np.int64), self._launches, self._table_at)
+            frame.integers[self._dims_at : self._dims_at + len(self._dims)] = self._dims
+            return frame
+
+    def give_frame(self, frame: Frame) -> None:
+        """Take back a frame whose launch has run without an error."""
+        self._frames.append(frame)
+
+    def fill(self, frame: Frame, bases: Sequence[int]) -> None:
+        """Compute all addresses. `bases`: frame, arena, inputs, outputs made."""
+        np.take(np.array(bases, dtype=np.int64), self._index, out=frame.table)
+        frame.table += self._offset
+
+    # --- laying out ------------------------------------------------------------------------------
+
+    def _lay_out(self, workspaces: Mapping[int, int]) -> None:
+        """Fix where everything lies in the frame, and the table's bases and offsets."""
+        kernels = [(i, x) for i, x in enumerate(self._plan.launches) if isinstance(x, Launch)]
+        dims = [evaluate(a.dim, self.syms) for _, x in kernels for a in x.args if isinstance(a, DimArg)]
+        self._dims = list(dict.fromkeys(dims))
+        self._launches = len(kernels)
+        self.threads_at = ERROR_WORDS * self._launches
+        self.scalars_at = self.threads_at + 1
+        self._dims_at = self.scalars_at + len(self._plan.scalars)
+        self._table_at = self._dims_at + len(self._dims)
+        table: list[_Place] = []
+        starts: list[int] = []
+        for number, (i, launch) in enumerate(kernels):
+            starts.append(len(table))
+            head: list[_Place] = [(_FRAME, 0)] * ABI_PARAMS
+            head[ABI_ERROR] = (_FRAME, 8 * ERROR_WORDS * number)
+            head[ABI_THREADS] = (_FRAME, 8 * self.threads_at)
+            head[ABI_WORKSPACE] = (_ARENA, workspaces.get(i, 0))
+            table += [*head, *(self._arg(a) for a in launch.args), *(self._places[r] for r in launch.results)]
+        self.argvs_at = self._table_at + len(table)
+        table += [(_FRAME, 8 * (self._table_at + start)) for start in starts]
+        self._index = np.array([base for base, _ in table], dtype=np.intp)
+        self._offset = np.array([offset for _, offset in table], dtype=np.int64)
+        self._frame_size = self._table_at + len(table)
+
+    def _arg(self, arg: LaunchArg) -> _Place:
+        if isinstance(arg, ScalarArg):
+            return _FRAME, 8 * (self.scalars_at + arg.index)
+        if isinstance(arg, DimArg):
+            return _FRAME, 8 * (self._dims_at + self._dims.index(evaluate(arg.dim, self.syms)))
+        return self._places[arg.slot]
+
+    def _span(self, slot: int, bases: Sequence[int]) -> tuple[int, int]:
+        base, offset = self._places[slot]
+        return bases[base] + offset, self._plan.slots[slot].nbytes(self.syms)
+
+
+def _segments(plan: Plan, addresses: Mapping[str, int]) -> list[NativeRun | HostLaunch]:
+    """The launches in order, consecutive kernels gathered into native runs."""
+    segments: list[NativeRun | HostLaunch] = []
+    run: list[Launch] = []
+    first = 0
+    for launch in (*plan.launches, None):
+        if isinstance(launch, Launch):
+            run.append(launch)
+            continue
+        if run:
+            functions = np.array([addresses[x.kernel] for x in run], dtype=np.int64)
+            segments.append(NativeRun(tuple(run), first, functions, int(functions.ctypes.data)))
+            first += len(run)
+            run = []
+        if launch is not None:
+            segments.append(launch)
+    return segments
