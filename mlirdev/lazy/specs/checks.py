@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import torch
+
 from mlirdev.lazy.specs.types import Meta, Shape
 
 
@@ -76,3 +78,26 @@ def shown(shape: Shape) -> str:
 def crossed(shape: Shape) -> str:
     """A shape as ATen's matmul messages print it: 2x3."""
     return "x".join(map(str, shape))
+
+
+# The names that ATen's messages give to element types.
+DTYPE_NAMES = {
+    torch.bool: "Bool",
+    torch.uint8: "Byte",
+    torch.int8: "Char",
+    torch.int16: "Short",
+    torch.int32: "Int",
+    torch.int64: "Long",
+    torch.float16: "Half",
+    torch.bfloat16: "BFloat16",
+    torch.float32: "Float",
+    torch.float64: "Double",
+    torch.complex32: "ComplexHalf",
+    torch.complex64: "ComplexFloat",
+    torch.complex128: "ComplexDouble",
+}
+
+
+def not_implemented(kernel: str, dtype: torch.dtype) -> NoReturn:
+    """What a CPU kernel raises for an element type it doesn't know."""
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{DTYPE_NAMES.get(dtype, dtype)}'")

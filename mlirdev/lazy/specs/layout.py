@@ -151,7 +151,7 @@ def _infer_dense(shape: Shape, strides: tuple[int, ...]) -> Strides:
 
 def elementwise_strides(shape: Shape, operands: Sequence[Meta]) -> Strides:
     """Strides of TensorIterator's new output of the broadcast `shape`."""
-    if all(o.stride is None and o.shape == shape for o in operands):
+    if all(o.stride is None and (o.shape == shape or not o.shape) for o in operands) and 0 not in shape:
         return None
     if all(o.shape == shape for o in operands):
         known, strides = _fast_setup(shape, operands)

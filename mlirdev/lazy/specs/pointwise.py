@@ -1,7 +1,7 @@
 """Elementwise operators: broadcast shape, promoted dtype, TensorIterator's strides.
 
-Each kind is one function of the operands; the rest of an overload's arguments is ignored by the row
-(`alpha`, `rounding_mode`, …). Activations and losses with their backwards are in their own files.
+Each kind is one function of the operands; a row ignores the rest of its overload's arguments (`alpha`,
+`rounding_mode`, …). Activations and losses, with their backwards, have their own files.
 """
 
 from __future__ import annotations
@@ -11,12 +11,20 @@ from typing import Any, TypeAlias
 
 import torch
 
-from mlirdev.lazy.specs.checks import broadcast_all
+from mlirdev.lazy.specs.checks import broadcast_all, not_implemented, require
 from mlirdev.lazy.specs.layout import elementwise_strides
-from mlirdev.lazy.specs.promotion import result_dtype, to_float
+from mlirdev.lazy.specs.promotion import complex_of, is_integral, real_of, result_dtype, to_float
 from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Table, rows
 
 DTypeRule: TypeAlias = Callable[[torch.dtype], torch.dtype]
+
+# What ATen makes of a Python number beside tensors; only its shape matters here.
+NUMBER = Meta((), torch.float64)
+
+NEG_BOOL = (
+    "Negation, the `-` operator, on a bool tensor is not supported. "
+    "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+)
 
 
 def elementwise(operands: tuple[Any, ...], dtype: torch.dtype | None = None) -> OutSpec:
@@ -24,7 +32,7 @@ def elementwise(operands: tuple[Any, ...], dtype: torch.dtype | None = None) -> 
     first = operands[0]
     if len(operands) == 1 and first.stride is None:
         return OutSpec(first.shape, dtype or first.dtype)
-    metas = [o for o in operands if type(o) is Meta]
+    metas = [o if type(o) is Meta else NUMBER for o in operands if o is not None]
     shape = broadcast_all(metas)
     return OutSpec(shape, dtype or result_dtype(operands), elementwise_strides(shape, metas))
 
@@ -40,21 +48,200 @@ def pointwise(count: int, dtype_rule: DTypeRule | None = None) -> Row:
     return rule
 
 
-def predicate(count: int) -> Row:
-    """A row that answers bool."""
+def unary(count: int) -> Row:
+    """A row of one tensor and numbers, which join the promotion but not TensorIterator."""
 
     def rule(*args: Any) -> OutSpec:
-        operands = args[:count]
-        result_dtype(operands)
-        return elementwise(operands, torch.bool)
+        return elementwise(args[:1], result_dtype(args[:count]))
 
     return rule
 
 
+def predicate(count: int) -> Row:
+    """A row that answers bool."""
+
+    def rule(*args: Any) -> OutSpec:
+        return elementwise(args[:count], torch.bool)
+
+    return rule
+
+
+def integers_only(kernel: str) -> DTypeRule:
+    """Integers and bool stay; others fail as the kernel of that name does."""
+
+    def rule(dtype: torch.dtype) -> torch.dtype:
+        return dtype if is_integral(dtype) else not_implemented(kernel, dtype)
+
+    return rule
+
+
+def real_only(kernel: str) -> DTypeRule:
+    """Every dtype stays but complex ones."""
+
+    def rule(dtype: torch.dtype) -> torch.dtype:
+        return not_implemented(kernel, dtype) if dtype.is_complex else dtype
+
+    return rule
+
+
+def real_to_float(kernel: str) -> DTypeRule:
+    """Integers become the default dtype; complex fails."""
+
+    def rule(dtype: torch.dtype) -> torch.dtype:
+        return not_implemented(kernel, dtype) if dtype.is_complex else to_float(dtype)
+
+    return rule
+
+
+def absolute(dtype: torch.dtype) -> torch.dtype:
+    return real_of(dtype)
+
+
+def angle(dtype: torch.dtype) -> torch.dtype:
+    return real_of(to_float(dtype))
+
+
+def subtract(self: Meta, other: Any, alpha: Any = 1) -> OutSpec:
+    promoted = result_dtype((self, other))
+    other_dtype = other.dtype if type(other) is Meta else torch.bool if isinstance(other, bool) else None
+    if self.dtype is torch.bool and other_dtype is torch.bool:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. "
+            "Use the `^` or `logical_xor()` operator instead."
+        )
+    if torch.bool in (self.dtype, other_dtype):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. "
+            "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    return elementwise((self, other), promoted)
+
+
+def negative(self: Meta) -> OutSpec:
+    require(self.dtype is not torch.bool, NEG_BOOL)
+    return elementwise((self,))
+
+
+def div_mode(self: Meta, other: Any, rounding_mode: str | None) -> OutSpec:
+    promoted = result_dtype((self, other))
+    return elementwise((self, other), promoted if rounding_mode else to_float(promoted))
+
+
+def power(base: Any, exponent: Any) -> OutSpec:
+    """Integers to a negative power have no integer result: only a number's sign is known here."""
+    promoted = result_dtype((base, exponent))
+    if type(exponent) is int and exponent < 0 and is_integral(base.dtype):
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return elementwise((base, exponent), promoted)
+
+
+def polygamma(n: int, self: Meta) -> OutSpec:
+    require(n >= 0, "polygamma(n, x) does not support negative n.")
+    return elementwise((self,), to_float(self.dtype))
+
+
+def where(condition: Meta, self: Meta, other: Meta) -> OutSpec:
+    if condition.dtype not in (torch.bool, torch.uint8):
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+        )
+    dtype = result_dtype((self, other))
+    return elementwise((condition, self, other), dtype)
+
+
+def same_dtypes(count: int, names: tuple[str, ...]) -> Row:
+    """No promotion: the tensors among the first `count` arguments must have one dtype."""
+
+    def rule(*args: Any) -> OutSpec:
+        first, *others = args[:count]
+        for name, other in zip(names, others, strict=True):
+            if type(other) is Meta and other.dtype is not first.dtype and other.shape:
+                raise RuntimeError(f"expected dtype {first.dtype} for `{name}` but got dtype {other.dtype}")
+        return elementwise(args[:count], first.dtype)
+
+    return rule
+
+
+def to_complex(dtype: torch.dtype) -> torch.dtype:
+    return complex_of(dtype)
+
+
+def frexp(self: Meta) -> tuple[OutSpec, OutSpec]:
+    if not self.dtype.is_floating_point:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    return elementwise((self,)), elementwise((self,), torch.int32)
+
+
+UNARY_FLOAT = """
+acos acosh asin asinh atan atanh cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 i0 lgamma log log10 log1p
+log2 logit mvlgamma rad2deg reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh special_airy_ai special_bessel_j0
+special_bessel_j1 special_bessel_y0 special_bessel_y1 special_entr special_erfcx special_i0e special_i1 special_i1e
+special_log_ndtr special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0
+special_modified_bessel_k1 special_ndtri special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1
+special_spherical_bessel_j0
+"""
+
+BINARY_FLOAT = """
+atan2 copysign.Scalar copysign.Tensor div.Scalar div.Tensor xlogy.Tensor xlogy.Scalar_Other xlogy.Scalar_Self
+special_xlog1py special_xlog1py.other_scalar special_xlog1py.self_scalar special_zeta special_zeta.other_scalar
+special_zeta.self_scalar ldexp.Tensor special_chebyshev_polynomial_t special_chebyshev_polynomial_u
+special_chebyshev_polynomial_v special_chebyshev_polynomial_w special_hermite_polynomial_h
+special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p
+special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v
+special_shifted_chebyshev_polynomial_w
+"""
+
+COMPARISONS = "eq ne lt le gt ge"
+
 TABLE: Table = {
-    **rows(pointwise(1), "neg relu"),
-    **rows(pointwise(1, to_float), "sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sigmoid tanh erf"),
-    **rows(pointwise(2), "add.Tensor sub.Tensor mul.Tensor add.Scalar sub.Scalar mul.Scalar maximum minimum"),
-    **rows(pointwise(2, to_float), "div.Tensor div.Scalar"),
-    **rows(predicate(2), "eq.Tensor ne.Tensor lt.Tensor le.Tensor gt.Tensor ge.Tensor"),
+    **rows(pointwise(1), "ceil floor round round.decimals trunc frac sign sgn positive nan_to_num square"),
+    **rows(pointwise(1), "_conj_physical conj_physical"),
+    **rows(pointwise(1, integers_only("bitwise_not_cpu")), "bitwise_not"),
+    **rows(pointwise(1, absolute), "abs"),
+    **rows(pointwise(1, angle), "angle"),
+    **rows(pointwise(1, to_float), UNARY_FLOAT),
+    **rows(predicate(1), "isnan isinf isposinf isneginf isfinite signbit logical_not"),
+    **rows(negative, "neg"),
+    **rows(polygamma, "polygamma"),
+    **rows(frexp, "frexp.Tensor"),
+    **rows(pointwise(2), "add.Tensor add.Scalar mul.Tensor mul.Scalar fmod.Tensor fmod.Scalar remainder.Scalar_Tensor"),
+    **rows(
+        pointwise(2), "remainder.Tensor remainder.Scalar floor_divide floor_divide.Scalar heaviside hypot nextafter"
+    ),
+    **rows(pointwise(2), "logaddexp logaddexp2 igamma igammac gcd lcm fmax fmin"),
+    **rows(pointwise(2, real_only("maximum")), "maximum minimum"),
+    **rows(subtract, "sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar"),
+    **rows(
+        pointwise(2, integers_only("bitwise_and_cpu")),
+        "bitwise_and.Tensor bitwise_and.Scalar bitwise_and.Scalar_Tensor",
+    ),
+    **rows(
+        pointwise(2, integers_only("bitwise_or_cpu")), "bitwise_or.Tensor bitwise_or.Scalar bitwise_or.Scalar_Tensor"
+    ),
+    **rows(
+        pointwise(2, integers_only("bitwise_xor_cpu")),
+        "bitwise_xor.Tensor bitwise_xor.Scalar bitwise_xor.Scalar_Tensor",
+    ),
+    **rows(
+        pointwise(2, integers_only("lshift_cpu")),
+        "bitwise_left_shift.Tensor bitwise_left_shift.Tensor_Scalar bitwise_left_shift.Scalar_Tensor "
+        "__lshift__.Tensor __lshift__.Scalar",
+    ),
+    **rows(
+        pointwise(2, integers_only("rshift_cpu")),
+        "bitwise_right_shift.Tensor bitwise_right_shift.Tensor_Scalar bitwise_right_shift.Scalar_Tensor "
+        "__rshift__.Tensor __rshift__.Scalar",
+    ),
+    **rows(pointwise(2, to_float), BINARY_FLOAT),
+    **rows(pointwise(2, to_complex), "complex polar"),
+    **rows(power, "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar"),
+    **rows(div_mode, "div.Tensor_mode div.Scalar_mode"),
+    **rows(predicate(2), " ".join(f"{name}.Tensor {name}.Scalar" for name in COMPARISONS.split())),
+    **rows(predicate(2), "logical_and logical_or logical_xor isclose"),
+    **rows(where, "where.self"),
+    **rows(same_dtypes(3, ("end", "weight")), "lerp.Scalar lerp.Tensor"),
+    **rows(pointwise(3), "addcmul addcdiv clamp.Tensor"),
+    **rows(pointwise(2), "clamp_min.Tensor clamp_max.Tensor"),
+    **rows(unary(2), "clamp_min clamp_max"),
+    **rows(unary(3), "clamp"),
 }
