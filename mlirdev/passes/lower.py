@@ -1,6 +1,6 @@
 """One kernel, from its source to LLVM IR text.
 
-    KernelSource ─ the target's kernel pipeline ─► loops on buffers ─ its llvm pipeline ─► LLVM dialect ─► text
+KernelSource ─ the target's kernel pipeline ─► loops on buffers ─ its llvm pipeline ─► LLVM dialect ─► text
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch_mlir.passmanager import PassManager
 
 from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
+from mlirdev.passes import plan_workspace
 from mlirdev.passes.kernel_source import KernelSource
 from mlirdev.passes.runner import run_pipeline
 from mlirdev.target import Target
@@ -45,7 +46,7 @@ def lower_kernel(source: KernelSource, target: Target, observe: Observer = no_ob
     with kernel_context(), ir.Location.unknown():
         module = parse(source.text)
         run_pipeline(module, target.pipeline("kernel"), target, observe, stage="kernel")
-        workspace = 0
+        workspace = int(module.operation.attributes[plan_workspace.ATTRIBUTE])
         run_pipeline(module, target.pipeline("llvm"), target, observe, stage="llvm")
     return Lowered(module, workspace)
 

@@ -80,5 +80,5 @@ def replace_where(value: Any, new: Any, wanted: Callable[[Any], bool]) -> None:
             user.replace_uses_of_with(value, new)
 
 
-def is_dynamic(size: int) -> bool:
-    return size < 0
+def index_constant(value: int) -> Any:
+    return constant(ir.IndexType.get(), value)

@@ -1,0 +1,222 @@
+"""Write the loops that a loop tree plans.
+
+A reduction whose result doesn't move inside a loop is carried by it as a value, so LLVM sees a plain reduction.
+A value that was just stored is used again without a load.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch_mlir import ir
+
+from mlirdev.passes.loop_tree import Loop, Tree
+from mlirdev.passes.nests import Access, Nest
+from mlirdev.passes.ops import emit, index_constant
+
+# Sums and products may be reordered, as PyTorch's own vectorised loops do; nothing may assume away NaN or infinity.
+_REORDERED = frozenset({"arith.addf", "arith.mulf"})
+_FASTMATH = "#arith.fastmath<reassoc,contract>"
+
+
+class LoopEmitter:
+    """Emits at the current insertion point. `stand_ins` maps a temporary to a smaller one and the dims that it lacks."""
+
+    def __init__(self, stand_ins: Mapping[Any, tuple[Any, tuple[int, ...]]] | None = None) -> None:
+        self._stand_ins = stand_ins or {}
+        self._ivs: defaultdict[Nest, dict[int, Any]] = defaultdict(dict)
+        self._carried: dict[tuple[Nest, int], Any] = {}
+        self._known: dict[tuple[Any, ...], Any] = {}
+
+    def emit(self, tree: Tree) -> None:
+        if isinstance(tree, Nest):
+            with tree.op.location:
+                self._emit_body(tree)
+        else:
+            with tree.nests[0].op.location:
+                self._emit_loop(tree)
+
+    # --- loops --------------------------------------------------------------------------------------
+
+    def _emit_loop(self, loop: Loop) -> None:
+        carried = [key for nest in loop.nests for key in self._carried_by(nest, loop.level)]
+        entering = [k for k in carried if k not in self._carried]
+        for key in entering:
+            self._carried[key] = self._load(key[0], key[0].outputs[key[1]])
+        outside = dict(self._known)
+        self._forget(loop.nests)
+        bounds = [index_constant(0), _as_value(loop.extent), index_constant(1)]
+        initial = [self._carried[key] for key in carried]
+        op = ir.Operation.create("scf.for", results=[v.type for v in initial], operands=[*bounds, *initial], regions=1)
+        index_type = ir.IndexType.get()
+        block = ir.Block.create_at_start(op.regions[0], [index_type, *(v.type for v in initial)])
+        iv, *inside = block.arguments
+        self._carried.update(zip(carried, inside, strict=True))
+        for nest in loop.nests:
+            self._ivs[nest][nest.order[loop.level]] = iv
+        with ir.InsertionPoint(block):
+            for child in loop.children:
+                self.emit(child)
+            emit("scf.yield", [], [self._carried[key] for key in carried])
+        self._known = outside
+        self._forget(loop.nests)
+        self._carried.update(zip(carried, op.results, strict=True))
+        for key in entering:
+            nest, output = key
+            self._store(nest, nest.outputs[output], self._carried.pop(key))
+
+    def _carried_by(self, nest: Nest, level: int) -> list[tuple[Nest, int]]:
+        """The outputs of a nest that stay in place while the loop at `level`, and those within, run."""
+        inner = nest.order[level:]
+        block = nest.block
+        return [
+            (nest, i)
+            for i, access in enumerate(nest.outputs)
+            if not any(access.uses(d) for d in inner) and any(True for _ in _out_argument(nest, block, i).uses)
+        ]
+
+    def _forget(self, nests: Sequence[Nest]) -> None:
+        """Drop what is known about buffers that these nests write."""
+        written = {access.root for nest in nests for access in nest.outputs}
+        self._known = {key: value for key, value in self._known.items() if key[0] not in written}
+
+    # --- bodies -------------------------------------------------------------------------------------
+
+    def _emit_body(self, nest: Nest) -> None:
+        arguments = list(nest.block.arguments)
+        values: dict[Any, Any] = {}
+        for argument, source in zip(arguments, (*nest.inputs, *nest.outputs), strict=True):
+            if any(True for _ in argument.uses):
+                values[argument] = self._load(nest, source) if isinstance(source, Access) else source
+        for i in range(len(nest.outputs)):
+            if (nest, i) in self._carried:
+                values[_out_argument(nest, nest.block, i)] = self._carried[nest, i]
+        yielded = self._clone_body(nest, values)
+        for i, (access, value) in enumerate(zip(nest.outputs, yielded, strict=True)):
+            if (nest, i) in self._carried:
+                self._carried[nest, i] = value
+            else:
+                self._store(nest, access, value)
+
+    def _clone_body(self, nest: Nest, values: dict[Any, Any]) -> list[Any]:
+        for view in nest.block.operations:
+            op = view.operation
+            if op.name == "linalg.yield":
+                return [values.get(v, v) for v in op.operands]
+            if op.name == "linalg.index":
+                dim = ir.IntegerAttr(op.attributes["dim"]).value
+                values[op.results[0]] = self._ivs[nest][dim]
+                continue
+            copy = _clone(op, values)
+            if op.name in _REORDERED and _accumulates(nest, op):
+                copy.attributes["fastmath"] = ir.Attribute.parse(_FASTMATH)
+            values.update(zip(op.results, copy.results, strict=True))
+        raise ValueError("a linalg body has no yield")
+
+    # --- memory -------------------------------------------------------------------------------------
+
+    def _load(self, nest: Nest, access: Access) -> Any:
+        if _out_of(nest, access) in self._carried:
+            return self._carried[_out_of(nest, access)]
+        memref, indices = self._place(nest, access)
+        key = (access.root, memref, *indices)
+        if key not in self._known:
+            self._known[key] = load(memref, indices)
+        return self._known[key]
+
+    def _store(self, nest: Nest, access: Access, value: Any) -> None:
+        memref, indices = self._place(nest, access)
+        root = access.root
+        self._known = {key: v for key, v in self._known.items() if key[0] != root}
+        store(value, memref, indices)
+        self._known[(root, memref, *indices)] = value
+
+    def _place(self, nest: Nest, access: Access) -> tuple[Any, list[Any]]:
+        memref, dropped = self._stand_ins.get(access.memref, (access.memref, ()))
+        exprs = [e for p, e in enumerate(access.exprs or ()) if p not in dropped]
+        return memref, [emit_index(e, self._ivs[nest]) for e in exprs]
+
+
+def _out_argument(nest: Nest, block: Any, output: int) -> Any:
+    return block.arguments[len(nest.inputs) + output]
+
+
+def _out_of(nest: Nest, access: Access) -> tuple[Nest, int] | None:
+    return next(((nest, i) for i, out in enumerate(nest.outputs) if out is access), None)
+
+
+def _accumulates(nest: Nest, op: Any) -> bool:
+    """Whether an op adds to a reduction's running value."""
+    if all(nest.parallel):
+        return False
+    outs = list(nest.block.arguments)[len(nest.inputs) :]
+    return any(operand in outs for operand in op.operands)
+
+
+def _clone(op: Any, values: Mapping[Any, Any]) -> Any:
+    copy = op.clone()
+    for original, new in zip(_nested(op), _nested(copy), strict=True):
+        for position, operand in enumerate(original.operands):
+            if operand in values:
+                new.operands[position] = values[operand]
+    return copy
+
+
+def _nested(op: Any) -> list[Any]:
+    if not op.regions:
+        return [op]
+    return [op, *(n for region in op.regions for block in region.blocks for o in block for n in _nested(o.operation))]
+
+
+def _as_value(extent: Any) -> Any:
+    return index_constant(extent) if isinstance(extent, int) else extent
+
+
+def emit_index(expr: Any, ivs: Mapping[int, Any]) -> Any:
+    """The value of an affine expression of loop variables."""
+    if isinstance(expr, ir.AffineDimExpr):
+        return ivs[expr.position]
+    if isinstance(expr, ir.AffineConstantExpr):
+        return index_constant(expr.value)
+    left, right = emit_index(expr.lhs, ivs), emit_index(expr.rhs, ivs)
+    name = _INDEX_OPS[type(expr)]
+    return emit(name, [ir.IndexType.get()], [left, right])
+
+
+_INDEX_OPS = {
+    ir.AffineAddExpr: "arith.addi",
+    ir.AffineMulExpr: "arith.muli",
+    ir.AffineFloorDivExpr: "arith.floordivsi",
+    ir.AffineCeilDivExpr: "arith.ceildivsi",
+    ir.AffineModExpr: "arith.remsi",
+}
+
+
+# --- bools ----------------------------------------------------------------------------------------
+# A bool takes a byte. LLVM doesn't vectorise loads and stores of i1, so they go through i8.
+
+
+def load(memref: Any, indices: Sequence[Any]) -> Any:
+    element = memref.type.element_type
+    if not _is_bool(element):
+        return emit("memref.load", [element], [memref, *indices])
+    byte = emit("memref.load", [ir.IntegerType.get_signless(8)], [_bytes(memref), *indices])
+    return emit("arith.trunci", [element], [byte])
+
+
+def store(value: Any, memref: Any, indices: Sequence[Any]) -> None:
+    if _is_bool(memref.type.element_type):
+        value, memref = emit("arith.extui", [ir.IntegerType.get_signless(8)], [value]), _bytes(memref)
+    emit("memref.store", [], [value, memref, *indices])
+
+
+def _is_bool(type_: Any) -> bool:
+    return isinstance(type_, ir.IntegerType) and type_.width == 1
+
+
+def _bytes(memref: Any) -> Any:
+    type_ = memref.type
+    as_bytes = ir.MemRefType.get(type_.shape, ir.IntegerType.get_signless(8), layout=type_.layout)
+    return emit("builtin.unrealized_conversion_cast", [as_bytes], [memref])
