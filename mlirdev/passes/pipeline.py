@@ -171,7 +171,7 @@ def make_step(kind: str, text: str, options: dict[str, OptionValue]) -> Step:
 def parse_pass_pipeline(text: str) -> tuple[Step, ...]:
     """The steps of MLIR's pipeline syntax, in which passes of ours may stand beside MLIR's.
 
-    "builtin.module(form-rows{rows=4},func.func(canonicalize,cse))". Passes of ours run on the module wherever they stand.
+    "builtin.module(form-rows{rows=4},func.func(canonicalize,cse))". Ours run on the module wherever they stand.
     """
     steps: list[Step] = []
     _parse_nested(text.strip(), (), steps)

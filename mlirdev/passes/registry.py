@@ -6,8 +6,8 @@ A pass file holds
     NAME = "fold-zero-pads"
     def run(module: ir.Module, target: Target, *, rows: int = 1) -> None: ...
 
-The keyword-only parameters of `run` are the pass's options, each with a default. `run` takes valid IR and leaves
-valid IR; it changes the module in place and keeps no handle to an operation. Nothing is imported before it is asked for.
+The keyword-only parameters of `run` are the pass's options, each with a default. `run` takes valid IR and leaves valid
+IR; it changes the module in place and keeps no handle to an operation. Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def find_pass(name: str) -> PassInfo:
     if not has_pass(name):
         raise OptionError(f"no pass '{name}'{nearest(name, pass_names())}; `mlirdev opt --list` shows all")
     module = importlib.import_module(f"mlirdev.passes.{name.replace('-', '_')}")
-    if module.NAME != name:
+    if name != module.NAME:
         raise OptionError(f"{module.__file__} is named '{module.NAME}', but its file name says '{name}'")
     return describe(name, module, module.run)
 
