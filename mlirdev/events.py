@@ -159,3 +159,20 @@ def announce(
     begin = getattr(observe, "begin", None)
     if begin is not None:
         begin(stage, coming, legal, text)
+
+
+class Observers:
+    """Several Observers as one."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def begin(
+        self, stage: str, coming: tuple[ComingPass, ...], legal: tuple[str, ...], text: Callable[[], str]
+    ) -> None:
+        for observe in self._observers:
+            announce(observe, stage, coming, legal, text)
+
+    def __call__(self, stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
+        for observe in self._observers:
+            observe(stage, pass_name, text, seconds)

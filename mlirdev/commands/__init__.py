@@ -1,0 +1,1 @@
+"""The subcommands of `mlirdev`, a module each; see mlirdev/cli.py."""

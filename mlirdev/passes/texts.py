@@ -1,0 +1,87 @@
+"""The stages on MLIR text instead of modules, for the command line: what `mlirdev opt` and `mlirdev compile` call.
+
+transform_text      any text ─ pipeline ─► text
+kernels_of_text     a whole graph's text (linalg on tensors) ─► its kernels
+kernel_of_text      one kernel's text ─► KernelSource
+llvm_ir_of_text     LLVM dialect ─► LLVM IR text
+"""
+
+from __future__ import annotations
+
+from torch_mlir import ir
+
+from mlirdev.dtypes import DType
+from mlirdev.errors import PassError
+from mlirdev.events import Observer, no_observer
+from mlirdev.passes.kernel_source import KernelSource, kernel_key
+from mlirdev.passes.lower import kernel_context, parse, to_llvm_ir
+from mlirdev.passes.pipeline import Pipeline
+from mlirdev.passes.runner import run_pipeline
+from mlirdev.plan import BufferParam, DimParam, Param, ScalarParam, Signature
+from mlirdev.target import Target
+
+_DTYPES = {dtype.builtin: dtype for dtype in reversed(DType)}
+
+
+def transform_text(
+    text: str,
+    pipeline: str | Pipeline,
+    target: Target,
+    observe: Observer = no_observer,
+    stage: str = "opt",
+    locations: bool = False,
+) -> str:
+    """The text after a pipeline. Raises OptionError for a wrong pipeline, PassError for what doesn't parse or fails."""
+    with kernel_context(), ir.Location.unknown():
+        module = parse(text)
+        run_pipeline(module, pipeline, target, observe, stage=stage)
+        return str(module.operation.get_asm(enable_debug_info=locations))
+
+
+def kernels_of_text(text: str, target: Target) -> tuple[KernelSource, ...]:
+    """The kernels that the graph in this text is formed into, in order of key."""
+    from mlirdev.passes.forming import form_groups
+
+    with kernel_context(), ir.Location.unknown():
+        formed = form_groups(parse(text), target)
+    return tuple(source for _, source in sorted(formed.kernels.items()))
+
+
+def kernel_of_text(text: str, kind: str = "other") -> KernelSource:
+    """A kernel from its text. Its signature is read off @kernel; which run-time sizes are equal isn't in the text, so a
+    kernel that has any gets no `dims` and can be lowered, but not called."""
+    with kernel_context(), ir.Location.unknown():
+        module = parse(text)
+        function = _function_type(module)
+        signature = Signature(tuple(map(_param, function.inputs)), tuple(map(_buffer, function.results)))
+        plain = str(module.operation.get_asm(enable_debug_info=False))
+    return KernelSource(kernel_key(plain, signature), kind, text, signature)
+
+
+def llvm_ir_of_text(text: str) -> str:
+    """LLVM IR text of a module in the LLVM dialect."""
+    with kernel_context(), ir.Location.unknown():
+        return to_llvm_ir(parse(text))
+
+
+def _function_type(module: ir.Module) -> ir.FunctionType:
+    for op in module.body.operations:
+        attributes = op.operation.attributes
+        if op.operation.name == "func.func" and ir.StringAttr(attributes["sym_name"]).value == "kernel":
+            return ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value)
+    raise PassError("kernel", "parse", "there is no func.func @kernel")
+
+
+def _param(type_: ir.Type) -> Param:
+    if isinstance(type_, ir.RankedTensorType):
+        return _buffer(type_)
+    if isinstance(type_, ir.IndexType):
+        return DimParam()
+    return ScalarParam("float" if str(type_) == "f64" else "int")
+
+
+def _buffer(type_: ir.Type) -> BufferParam:
+    if not isinstance(type_, ir.RankedTensorType):
+        raise PassError("kernel", "parse", f"@kernel has a {type_}; tensors, f64, i64 and index are what it may have")
+    shape = tuple(None if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank))
+    return BufferParam(shape, _DTYPES[str(type_.element_type)])

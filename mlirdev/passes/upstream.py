@@ -1,0 +1,81 @@
+"""Every pass that a pipeline may name: ours described by their sources, upstream's by upstream.yaml and by MLIR."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch_mlir.dialects.torch  # noqa: F401  (importing it registers torch-mlir's passes)
+import yaml
+from torch_mlir import ir
+from torch_mlir.passmanager import PassManager
+
+from mlirdev.passes.registry import FOLDER, list_passes
+
+
+@dataclass(frozen=True, slots=True)
+class PassRow:
+    """A pass for the list. `options` are names with their defaults as text; `anchor` is the op that it runs on, or
+    "any"; `whose` is ours or upstream."""
+
+    name: str
+    help: str
+    options: tuple[tuple[str, str], ...]
+    anchor: str
+    whose: str
+
+    def as_data(self) -> dict[str, Any]:
+        """The row as JSON holds it."""
+        return {
+            "name": self.name,
+            "help": self.help,
+            "options": dict(self.options),
+            "anchor": self.anchor,
+            "whose": self.whose,
+        }
+
+
+def all_passes() -> tuple[PassRow, ...]:
+    """Ours, then MLIR's and torch-mlir's, each in order of name."""
+    ours = tuple(
+        PassRow(p.name, p.help, tuple((k, str(v)) for k, v in p.options.items()), "builtin.module", "ours")
+        for p in list_passes()
+    )
+    with ir.Context():
+        upstream = tuple(_upstream_row(name, text) for name, text in upstream_names().items())
+    return ours + upstream
+
+
+@lru_cache
+def upstream_names() -> dict[str, str]:
+    """The names of upstream passes, with what they do, or "" where only the name says it."""
+    found: dict[str, str] = yaml.safe_load((FOLDER / "upstream.yaml").read_text())
+    return found
+
+
+def _upstream_row(name: str, text: str) -> PassRow:
+    printed = str(PassManager.parse(f"any({name})"))
+    return PassRow(name, text or _words(name), _options(printed), _anchor(name), "upstream")
+
+
+def _options(printed: str) -> tuple[tuple[str, str], ...]:
+    """The options and defaults in "any(name{a=1 b={x,y}})"; a pipeline, which prints as its passes, shows none."""
+    match = re.fullmatch(r"any\([\w-]+\{(.*)\}\)", printed.strip())
+    words = re.findall(r"([\w-]+)=(\{[^}]*\}|\S*)", match[1]) if match else []
+    return tuple((name, value) for name, value in words)
+
+
+def _anchor(name: str) -> str:
+    """What the pass is restricted to: MLIR says so when it is put on a module."""
+    try:
+        PassManager.parse(f"builtin.module({name})")
+    except ValueError as error:
+        restricted = re.search(r"restricted to '([\w.]+)'", str(error))
+        return restricted[1] if restricted else "any"
+    return "any"
+
+
+def _words(name: str) -> str:
+    return name.replace("-", " ").capitalize()
