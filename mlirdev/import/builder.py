@@ -44,6 +44,7 @@ class TorchBuilder:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.specs = graph.specs
         self.values: list[ir.Value] = []
         self.scalars: list[ir.Value] = []
         self.syms: list[ir.Value] = []
@@ -58,7 +59,7 @@ class TorchBuilder:
         inputs = [self.tensor_type(s) for s in graph.inputs]
         scalars = [self.type(_TORCH_SCALAR[kind]) for kind in graph.scalars]
         arguments = [*inputs, *scalars, *[self.type("!torch.int")] * graph.syms]
-        results = [self.tensor_type(graph.specs[o]) for o in graph.outputs]
+        results = [self.tensor_type(self.specs[o]) for o in graph.outputs]
         entry = self._function(arguments, results)
         self._bind(list(entry.arguments))
         with ir.InsertionPoint(entry):

@@ -1,20 +1,33 @@
 """A small vocabulary for linalg on builtin tensors, used by own/ inside the torch-dialect function.
 
-    torch value ──to_builtin──► tensor<…> ──generic / loop / reshape──► tensor<…> ──to_torch──► torch value
+    torch value ──tensor──► tensor<…> ──generic, loop, reshape──► tensor<…> ──to_torch──► torch value
+
+Bodies of `generic` and `loop` are Python functions on scalar values, written with `op`, `constant` and the
+shorthands below them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from torch_mlir import ir
 
-from mlirdev.graph import Ref, TensorSpec
+from mlirdev.dtypes import DType
+from mlirdev.graph import Arg, Ref, ScalarRef, TensorSpec
+from mlirdev.plan import PlanDim
 
+from .dims import Shape
 from .types import builtin_tensor
 
 if TYPE_CHECKING:
     from .builder import TorchBuilder
+
+_CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
+_CMPF = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ult": 11, "une": 13, "uno": 14}
+
+# Which dims of the loop nest index an operand, in order; None stands for element 0 of a broadcast dim.
+Map = Sequence["int | None"]
 
 
 class Emitter:
@@ -22,14 +35,201 @@ class Emitter:
 
     def __init__(self, builder: TorchBuilder) -> None:
         self.builder = builder
+        self.i1 = builder.type("i1")
+        self.i32 = builder.type("i32")
+        self.i64 = builder.type("i64")
+        self.index = builder.type("index")
 
-    def tensor(self, ref: Ref) -> ir.Value:
+    # --- values of the graph ------------------------------------------------------------------------
+
+    def spec(self, arg: Arg) -> TensorSpec:
+        assert isinstance(arg, Ref)
+        return self.builder.specs[arg.value]
+
+    def tensor(self, arg: Arg) -> ir.Value:
         """A value of the graph as a builtin tensor."""
-        spec = self.builder.graph.specs[ref.value]
-        return self.builder.create("torch_c.to_builtin_tensor", [self.tensor_type(spec)], [self.builder.values[ref.value]])[0]
+        assert isinstance(arg, Ref)
+        torch_value = self.builder.values[arg.value]
+        return self.op("torch_c.to_builtin_tensor", self.tensor_type(self.spec(arg)), torch_value)
 
     def to_torch(self, value: ir.Value, spec: TensorSpec) -> ir.Value:
-        return self.builder.create("torch_c.from_builtin_tensor", [self.builder.tensor_type(spec)], [value])[0]
+        return self.op("torch_c.from_builtin_tensor", self.builder.tensor_type(spec), value)
 
     def tensor_type(self, spec: TensorSpec) -> ir.Type:
         return self.builder.type(builtin_tensor(spec.shape, spec.dtype))
+
+    def element_type(self, dtype: DType) -> ir.Type:
+        return self.builder.type(dtype.builtin)
+
+    def integer(self, arg: Arg) -> ir.Value:
+        """A number argument ("int") as an i64."""
+        if isinstance(arg, ScalarRef) and self.builder.graph.scalars[arg.index] == "bool":
+            return self.op("torch_c.to_i64", self.i64, self.builder.scalars[arg.index])
+        return self.op("torch_c.to_i64", self.i64, self.builder.operand(arg))
+
+    def dim(self, dim: PlanDim) -> ir.Value:
+        """A size as an index."""
+        if isinstance(dim, int):
+            return self.constant(dim, self.index)
+        as_i64 = self.op("torch_c.to_i64", self.i64, self.builder.dim(dim))
+        return self.op("arith.index_cast", self.index, as_i64)
+
+    def dim_i64(self, dim: PlanDim) -> ir.Value:
+        if isinstance(dim, int):
+            return self.constant(dim, self.i64)
+        return self.op("torch_c.to_i64", self.i64, self.builder.dim(dim))
+
+    # --- operations ---------------------------------------------------------------------------------
+
+    def op(
+        self, name: str, result: ir.Type, *operands: ir.Value, attributes: dict[str, ir.Attribute] | None = None
+    ) -> ir.Value:
+        return self.builder.create(name, [result], operands, attributes)[0]
+
+    def constant(self, value: int | float, type_: ir.Type) -> ir.Value:
+        attribute = _attribute(value, type_)
+        return self.op("arith.constant", type_, attributes={"value": attribute})
+
+    def empty(self, shape: Shape, element: ir.Type) -> ir.Value:
+        dims = "".join(f"{d}x" if isinstance(d, int) else "?x" for d in shape)
+        runtime = [self.dim(d) for d in shape if not isinstance(d, int)]
+        return self.op("tensor.empty", self.builder.type(f"tensor<{dims}{element}>"), *runtime)
+
+    def filled(self, shape: Shape, value: ir.Value) -> ir.Value:
+        return self.generic(shape, value.type, [], lambda: value)
+
+    def generic(
+        self,
+        shape: Shape,
+        element: ir.Type,
+        inputs: Sequence[tuple[ir.Value, Map]],
+        body: Callable[..., ir.Value],
+    ) -> ir.Value:
+        """A tensor of this shape whose elements `body` computes from the inputs' elements."""
+        out = self.empty(shape, element)
+        maps = [m for _, m in inputs] + [list(range(len(shape)))]
+        return self._generic([v for v, _ in inputs], [out], maps, ["parallel"] * len(shape), lambda *e: [body(*e[:-1])])[0]
+
+    def reduce(
+        self,
+        inits: Sequence[ir.Value],
+        inputs: Sequence[tuple[ir.Value, Map]],
+        outer: Map,
+        iterators: Sequence[str],
+        body: Callable[..., Sequence[ir.Value]],
+    ) -> list[ir.Value]:
+        """A reduction: body(elements…, accumulators…) gives the new accumulators; `outer` maps the results."""
+        maps = [m for _, m in inputs] + [outer] * len(inits)
+        return self._generic([v for v, _ in inputs], list(inits), maps, iterators, body)
+
+    def _generic(
+        self,
+        inputs: Sequence[ir.Value],
+        outs: Sequence[ir.Value],
+        maps: Sequence[Map],
+        iterators: Sequence[str],
+        body: Callable[..., Sequence[ir.Value]],
+    ) -> list[ir.Value]:
+        values = [*inputs, *outs]
+        attributes = {
+            "indexing_maps": ir.ArrayAttr.get([_affine_map(m, len(iterators)) for m in maps]),
+            "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{i}>") for i in iterators]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outs)]),
+        }
+        operation = ir.Operation.create(
+            "linalg.generic", results=[o.type for o in outs], operands=values, attributes=attributes, regions=1
+        )
+        elements = [ir.RankedTensorType(v.type).element_type for v in values]
+        location = operation.location
+        block = ir.Block.create_at_start(operation.regions[0], elements, [location] * len(elements))
+        with ir.InsertionPoint(block):
+            self.builder.create("linalg.yield", [], list(body(*block.arguments)))
+        return list(operation.results)
+
+    def loops(
+        self, bounds: Sequence[ir.Value], init: ir.Value, body: Callable[[list[ir.Value], ir.Value], ir.Value]
+    ) -> ir.Value:
+        """Nested loops in order, from 0 to each bound: body(indices, tensor) gives the next tensor."""
+        if not bounds:
+            return body([], init)
+        zero, one = self.constant(0, self.index), self.constant(1, self.index)
+        loop = ir.Operation.create("scf.for", results=[init.type], operands=[zero, bounds[0], one, init], regions=1)
+        block = ir.Block.create_at_start(loop.regions[0], [self.index, init.type], [loop.location] * 2)
+        with ir.InsertionPoint(block):
+            i, carried = block.arguments
+            inner = self.loops(bounds[1:], carried, lambda indices, tensor: body([i, *indices], tensor))
+            self.builder.create("scf.yield", [], [inner])
+        return loop.results[0]
+
+    def iteration(self, dim: int) -> ir.Value:
+        """linalg.index, as i64."""
+        attribute = ir.IntegerAttr.get(self.i64, dim)
+        return self.to_i64(self.op("linalg.index", self.index, attributes={"dim": attribute}))
+
+    def extract(self, tensor: ir.Value, indices: Sequence[ir.Value]) -> ir.Value:
+        return self.op("tensor.extract", ir.RankedTensorType(tensor.type).element_type, tensor, *map(self.to_index, indices))
+
+    def insert(self, value: ir.Value, tensor: ir.Value, indices: Sequence[ir.Value]) -> ir.Value:
+        return self.op("tensor.insert", tensor.type, value, tensor, *map(self.to_index, indices))
+
+    # --- scalar arithmetic --------------------------------------------------------------------------
+
+    def binary(self, name: str, a: ir.Value, b: ir.Value) -> ir.Value:
+        """arith.<name> of two values of one type."""
+        return self.op(f"arith.{name}", a.type, a, b)
+
+    def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.binary("addf" if _is_float(a.type) else "addi", a, b)
+
+    def mul(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.binary("mulf" if _is_float(a.type) else "muli", a, b)
+
+    def cmp(self, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
+        name, code = ("cmpf", _CMPF[predicate]) if _is_float(a.type) else ("cmpi", _CMPI[predicate])
+        attribute = ir.IntegerAttr.get(self.i64, code)
+        return self.op(f"arith.{name}", self.i1, a, b, attributes={"predicate": attribute})
+
+    def select(self, condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.op("arith.select", a.type, condition, a, b)
+
+    def check(self, condition: ir.Value, message: str) -> None:
+        """What a later pass turns into the kernel's error word."""
+        self.builder.create("cf.assert", [], [condition], {"msg": ir.StringAttr.get(message)})
+
+    def to_index(self, value: ir.Value) -> ir.Value:
+        return value if value.type == self.index else self.op("arith.index_cast", self.index, value)
+
+    def to_i64(self, value: ir.Value) -> ir.Value:
+        if value.type == self.i64:
+            return value
+        return self.op("arith.index_cast" if value.type == self.index else "arith.extsi", self.i64, value)
+
+    def position(self, index: ir.Value, size: PlanDim, wraps: bool) -> ir.Value:
+        """An element's index (i64), checked against the dimension it goes into, and clamped: so that a check
+        which only reports does not let the access out of the tensor."""
+        bound = self.dim_i64(size)
+        zero = self.constant(0, self.i64)
+        low = self.binary("subi", zero, bound) if wraps else zero
+        self.check(self.cmp("slt", index, bound), "index must be smaller than dim size")
+        self.check(self.cmp("sge", index, low), "index must be larger or equal to 0")
+        if wraps:
+            index = self.select(self.cmp("slt", index, zero), self.add(index, bound), index)
+        last = self.binary("subi", bound, self.constant(1, self.i64))
+        return self.binary("maxsi", self.binary("minsi", index, last), zero)
+
+
+def _attribute(value: int | float, type_: ir.Type) -> ir.Attribute:
+    if _is_float(type_):
+        return ir.FloatAttr.get(type_, float(value))
+    if isinstance(type_, ir.IntegerType) and type_.width < 64 and value >= 1 << (type_.width - 1):
+        value = int(value) - (1 << type_.width)
+    return ir.IntegerAttr.get(type_, int(value))
+
+
+def _is_float(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.FloatType)
+
+
+def _affine_map(results: Map, dims: int) -> ir.Attribute:
+    exprs = [ir.AffineConstantExpr.get(0) if r is None else ir.AffineDimExpr.get(r) for r in results]
+    return ir.AffineMapAttr.get(ir.AffineMap.get(dims, 0, exprs))

@@ -1,10 +1,96 @@
+"""Every operator that can be lowered, with its route; and why the others can't.
+
+    direct          torch-mlir lowers it; the group says how its operands are prepared
+    decomposition   a rule in decompose/ replaces it by simpler nodes
+    own             own/ emits it as linalg
+
+Adding an operator is one name here, or one function with a decorator in decompose/ or own/.
+"""
+
 from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
+
+from mlirdev.dtypes import DType
 from mlirdev.graph import Node, TensorSpec
-def unsupported(node: Node, specs: tuple[TensorSpec, ...]) -> str | None:
-    return None
-def register_decomposition(op: str, fn: Callable[[Any, Node], Any]) -> None:
-    raise NotImplementedError
+
+from . import decompose
+from .own import OWN
+from .prepare import PREPARATIONS
+from .registry import DECOMPOSITIONS, Rule, decomposition
+
+if TYPE_CHECKING:
+    from .rewriter import Rewriter
+
+# By preparation: see prepare.py.
+DIRECT = {
+    "as_result": """
+        add.Tensor add.Scalar sub.Tensor sub.Scalar mul.Tensor mul.Scalar div.Tensor div.Scalar
+        exp.default exp2.default expm1.default log.default log2.default log10.default log1p.default
+        sqrt.default rsqrt.default reciprocal.default sigmoid.default tanh.default erf.default
+        sin.default cos.default tan.default asin.default acos.default atan.default sinh.default cosh.default
+        asinh.default acosh.default atanh.default atan2.default pow.Tensor_Tensor pow.Scalar
+        fmod.Tensor remainder.Tensor remainder.Scalar
+    """,
+    "exact": """
+        neg.default abs.default relu.default maximum.default minimum.default
+        ceil.default floor.default round.default trunc.default sign.default
+        bitwise_and.Tensor bitwise_or.Tensor bitwise_xor.Tensor bitwise_not.default
+    """,
+    "promoted": """
+        eq.Tensor eq.Scalar ne.Tensor ne.Scalar lt.Tensor lt.Scalar le.Tensor le.Scalar gt.Tensor gt.Scalar
+        ge.Tensor ge.Scalar
+    """,
+    "selected": "where.self",
+    "accumulated": "mm.default bmm.default convolution.default",
+    "as_it_is": """
+        view.default expand.default permute.default slice.Tensor flip.default cat.default full.default
+        arange.start_step constant_pad_nd.default
+        logical_and.default logical_or.default logical_xor.default logical_not.default isnan.default
+        amax.default amin.default sum.dim_IntList
+    """,
+}
+
+Rows = dict[str, Rule]
+
+
+def _rows() -> Rows:
+    rows: Rows = {}
+    for preparation, names in DIRECT.items():
+        rows.update({f"aten.{name}": PREPARATIONS[preparation] for name in names.split()})
+    return rows
+
+
+_ROWS = _rows()
+
+
+def rewrite_of(rewriter: Rewriter, node: Node) -> Rule | None:
+    """The rule that replaces or prepares this node; None keeps it."""
+    rule = DECOMPOSITIONS.get(node.op)
+    return rule if rule is not None else _ROWS.get(node.op)
+
+
 def routes() -> dict[str, str]:
-    return {}
+    """Every operator with its route, for people and tests."""
+    named = {"direct": _ROWS, "own": OWN, "decomposition": DECOMPOSITIONS}
+    return dict(sorted({op: route for route, ops in named.items() for op in ops}.items()))
+
+
+def unsupported(node: Node, specs: tuple[TensorSpec, ...]) -> str | None:
+    """See mlirdev.importer.unsupported."""
+    if node.op not in _ROWS and node.op not in OWN and node.op not in DECOMPOSITIONS:
+        return "no lowering"
+    dtypes = {specs[o].dtype for o in node.operands()} | {s.dtype for s in node.results}
+    return next((f"no lowering for {d}" for d in dtypes if d in _UNSUPPORTED_DTYPES), None)
+
+
+_UNSUPPORTED_DTYPES = frozenset({DType.c64, DType.c128, DType.f8e5m2, DType.f8e4m3fn, DType.u16, DType.u32, DType.u64})
+
+
+def register_decomposition(op: str, fn: Callable[[Rewriter, Node], object]) -> None:
+    """See mlirdev.importer.register_decomposition."""
+    decomposition(op)(fn)  # type: ignore[arg-type]  # a user's function; its results are checked when it runs
+
+
+__all__ = ["decompose", "register_decomposition", "rewrite_of", "routes", "unsupported"]

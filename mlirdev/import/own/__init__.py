@@ -1,15 +1,11 @@
-"""Operators that are emitted as linalg by ourselves, by name: each takes the Emitter and the node, and
-returns its results as builtin tensors."""
+"""Operators that we emit as linalg ourselves, one file per family; OWN has them all by name.
+
+Names that begin with "own." are ours alone: decompositions emit them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from . import index, random, reduce, strided
+from .registry import OWN
 
-from torch_mlir import ir
-
-from mlirdev.graph import Node
-
-from ..emitter import Emitter
-
-Own = Callable[[Emitter, Node], Sequence[ir.Value]]
-OWN: dict[str, Own] = {}
+__all__ = ["OWN", "index", "random", "reduce", "strided"]

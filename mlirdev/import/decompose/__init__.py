@@ -1,0 +1,1 @@
+"""Rules on graph nodes, one file per family; importing this package registers them all."""
