@@ -10,6 +10,7 @@ The stages themselves are in `stages.py` and run in workers.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
@@ -30,6 +31,10 @@ from mlirdev.target import Target
 P = ParamSpec("P")
 R = TypeVar("R")
 Tick = Callable[[float, int], None]
+
+
+class CompileWarning(UserWarning):
+    """A compilation failed in a way that it shouldn't: results are right, but slower than they could be."""
 
 
 @dataclass
@@ -118,6 +123,12 @@ class Compilation:
         folder = reproducer.write(job, error)
         if isinstance(error, WorkerDied):
             emit(WorkerLost(graph=self.name, reproducer=folder))
+        warnings.warn(
+            f"compiling {self.name} failed, so the ops behind it run on the CPU: {_one_line(error)}; "
+            f"to see it again: mlirdev repro {folder or '(no folder could be written)'}",
+            CompileWarning,
+            stacklevel=2,
+        )
 
     def _timed(self, stage: str, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         start = time.perf_counter()

@@ -66,8 +66,8 @@ class Executable:
     def _run_node(
         self,
         position: int,
-        operands: Sequence[int],
-        results: Sequence[int],
+        operands: Sequence[tuple[int, int]],
+        results: Sequence[tuple[int, int]],
         scalars: Sequence[Scalar],
         syms: tuple[int, ...],
     ) -> None:
@@ -79,7 +79,7 @@ class Executable:
         node, specs = static.nodes[position], static.specs
         _host_executor[0](
             node,
-            [(specs[v], address) for v, address in zip(node.operands(), operands, strict=True)],
-            [(specs[first + i], address) for i, address in enumerate(results)],
+            [(specs[v], address) for v, (address, _) in zip(node.operands(), operands, strict=True)],
+            [(specs[first + i], address) for i, (address, _) in enumerate(results)],
             scalars,
         )

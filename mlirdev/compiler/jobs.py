@@ -13,7 +13,7 @@ from mlirdev.graph import Graph
 from mlirdev.target import Target
 
 if TYPE_CHECKING:
-    from mlirdev.passes import KernelSource
+    from mlirdev.passes.kernel_source import KernelSource
 
 
 @dataclass(frozen=True)

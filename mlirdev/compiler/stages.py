@@ -16,7 +16,7 @@ from mlirdev.plan import Plan, Signature
 from mlirdev.target import Target
 
 if TYPE_CHECKING:
-    from mlirdev.passes import KernelSource
+    from mlirdev.passes.kernel_source import KernelSource
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,22 @@ class Back:
 def front(graph: Graph, target: Target, observe: Observer = no_observer) -> Front | Refused:
     """Graph → linalg → kernel groups and a plan. Raises LoweringError or PassError."""
     from mlirdev.importer import import_graph, unsupported
-    from mlirdev.passes import form_groups, run_graph_pipeline
+    from mlirdev.passes.forming import form_groups
+    from mlirdev.passes.runner import run_graph_pipeline
 
     reasons = {n: unsupported(node, graph.specs) for n, node in enumerate(graph.nodes)}
     if any(reasons.values()):
         return Refused({n: reason for n, reason in reasons.items() if reason})
     module = import_graph(graph, _context(), observe)
     run_graph_pipeline(module, target, observe)
-    formed = form_groups(module, target)
+    formed = form_groups(module, target, graph)
     return Front(formed.kernels, formed.plan)
 
 
 def back(source: KernelSource, key: str, target: Target, observe: Observer = no_observer) -> Back:
     """Kernel on tensors → LLVM → object code. Raises PassError."""
     from mlirdev.jit import emit_object
-    from mlirdev.passes import lower_kernel, to_llvm_ir
+    from mlirdev.passes.lower import lower_kernel, to_llvm_ir
 
     lowered = lower_kernel(source, target, observe)
     signature = replace(source.signature, workspace=lowered.workspace)

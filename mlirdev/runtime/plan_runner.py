@@ -27,8 +27,9 @@ from mlirdev.runtime.stream import Stream
 # A piece of memory: its address and size in bytes.
 Span: TypeAlias = tuple[int, int]
 ErrorWord: TypeAlias = tuple[int, int, int, int]
-# Runs graph node `node` on the host: (node, operands, results, syms).
-HostFunction: TypeAlias = Callable[[int, Sequence[Span], Sequence[Span], tuple[int, ...]], None]
+Scalars: TypeAlias = Sequence[float | int | bool]
+# Runs graph node `node` on the host: (node, operands, results, scalars, syms).
+HostFunction: TypeAlias = Callable[[int, Sequence[Span], Sequence[Span], Scalars, tuple[int, ...]], None]
 # Makes the user's error of a launch whose error word was set.
 Describe: TypeAlias = Callable[[Launch, ErrorWord], Exception]
 
@@ -62,7 +63,7 @@ class PlanRunner:
         self,
         stream: Stream,
         inputs: Sequence[Buffer],
-        scalars: Sequence[float | int | bool],
+        scalars: Scalars,
         syms: tuple[int, ...],
         threads: int,
         describe: Describe,
@@ -89,7 +90,7 @@ class PlanRunner:
         def task() -> None:
             failed = next((fate.error for fate in read if fate.error is not None), None)
             if failed is None:
-                failed = self._run(binding, frame, addresses, describe)
+                failed = self._run(binding, frame, addresses, scalars, describe)
                 if failed is not None:
                     stream.device.failures.add(stream, failed)
             if failed is None:
@@ -109,13 +110,15 @@ class PlanRunner:
         # Two threads may bind at once; the first one's is kept.
         return self._bindings.setdefault(syms, binding)
 
-    def _run(self, binding: Binding, frame: Frame, addresses: list[int], describe: Describe) -> BaseException | None:
+    def _run(
+        self, binding: Binding, frame: Frame, addresses: list[int], scalars: Scalars, describe: Describe
+    ) -> BaseException | None:
         """Run every segment; the error that stopped it, if any."""
         try:
             for segment in binding.segments:
                 if not isinstance(segment, NativeRun):
                     operands, results = binding.spans(segment, addresses)
-                    self._host(segment.node, operands, results, binding.syms)
+                    self._host(segment.node, operands, results, scalars, binding.syms)
                     continue
                 argvs = frame.address + 8 * (binding.argvs_at + segment.first)
                 self._runall(segment.functions_at, argvs, len(segment.launches))
