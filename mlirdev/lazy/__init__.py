@@ -1,0 +1,1 @@
+"""PyTorch's side: what users call is recorded here."""

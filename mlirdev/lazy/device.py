@@ -1,0 +1,59 @@
+"""The device behind the tensors: made when the first one is, and copies to and from it."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from torch import Tensor
+
+from mlirdev.events import Sync, emit, listening
+from mlirdev.lazy.layouts import layout_of
+from mlirdev.lazy.lines import here, source_line
+from mlirdev.lazy.trace import Cell, cell_of_buffer, current_stream, recorder
+from mlirdev.options import options
+from mlirdev.runtime import Device, copy_from_host, copy_to_host
+
+_device: list[Device] = []
+
+
+def device() -> Device:
+    """The one device of this process."""
+    if not _device:
+        _device.append(Device(options.memory_mb << 20))
+    return _device[0]
+
+
+def upload(tensor: Tensor, wait: bool = True) -> Cell:
+    """A CPU tensor's contents, copied in the order of the current stream."""
+    tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    stream = current_stream()
+    buffer = device().allocator.allocate(tensor.nbytes, stream)
+    if tensor.nbytes:
+        copy_from_host(stream, buffer, tensor.data_ptr(), tensor.nbytes, keep=tensor, wait=wait)
+    return cell_of_buffer(layout_of(tensor.shape, tensor.dtype), buffer)
+
+
+def launch(cell: Cell, cause: str) -> None:
+    """See that the cell has a buffer."""
+    if cell.buffer is None:
+        assert cell.trace is not None
+        recorder.flush(cell.trace, cause)
+
+
+def download(cell: Cell, cause: str, wait: bool = True) -> Tensor:
+    """The cell's value as a new CPU tensor, row-major. Raises the error of the work that should have made it."""
+    launch(cell, "value")
+    buffer, layout = cell.buffer, cell.layout
+    assert buffer is not None
+    start = time.perf_counter()
+    result = torch.empty(layout.shape, dtype=layout.dtype)
+    if layout.nbytes:
+        copy_to_host(current_stream(), buffer, result.data_ptr(), layout.nbytes, keep=result, wait=wait)
+    elif wait:
+        buffer.check()
+    if wait and listening():
+        emit(Sync(where=source_line(here()), cause=cause, seconds=time.perf_counter() - start))
+    return result
+
+

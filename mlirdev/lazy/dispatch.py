@@ -1,0 +1,116 @@
+"""The handlers that PyTorch's dispatcher calls: one per overload, made from its schema.
+
+    functional   resolve ─► record ─► tensors
+    mutable      the functional overload's recording ─► written to the targets
+    neither      (no entry, nothing functional to map to) ─► fallback.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mlirdev.lazy import views
+from mlirdev.lazy.fallback import run_on_cpu
+from mlirdev.lazy.overloads import Overload
+from mlirdev.lazy.record import record
+from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, write
+from mlirdev.lazy.trace import Cell
+
+Handler = Callable[..., Any]
+Op = torch._ops.OpOverload
+
+
+def functional(op: Op) -> Handler:
+    """The handler of an overload that writes nothing."""
+    overload = Overload(op)
+    wrap = _wrapper(op)
+
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        full = overload.bind(args, kwargs)
+        entry, call = overload.resolve(full)
+        if entry is None:
+            return run_on_cpu(op, args, kwargs, "data_dependent")
+        return wrap(record(entry, call.cells, call.scalars))
+
+    return handler
+
+
+def _wrapper(op: Op) -> Callable[[Sequence[Cell]], Any]:
+    """Turns a node's results into what the overload returns."""
+    returns = op._schema.returns
+    if len(returns) == 1:
+        return _list if "[]" in str(returns[0].type) or "List" in str(returns[0].type) else _single
+    return _tuple
+
+
+def _single(cells: Sequence[Cell]) -> Tensor:
+    return new_tensor(cells[0])
+
+
+def _list(cells: Sequence[Cell]) -> list[Tensor]:
+    return [new_tensor(cell) for cell in cells]
+
+
+def _tuple(cells: Sequence[Cell]) -> tuple[Tensor, ...]:
+    return tuple(new_tensor(cell) for cell in cells)
+
+
+def mutable(op: Op, functional_op: Op | None) -> Handler:
+    """The handler of an in-place or out= overload."""
+    targets = _Targets(op)
+    if functional_op is None or targets.in_lists:
+
+        def on_cpu(*args: Any, **kwargs: Any) -> Any:
+            return run_on_cpu(op, args, kwargs, "no_rule")
+
+        return on_cpu
+    overload = Overload(functional_op)
+
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        written = targets.of(args, kwargs)
+        call_kwargs = {n: v for n, v in kwargs.items() if n in overload.positions} if targets.out else kwargs
+        entry, call = overload.resolve(overload.bind(args, call_kwargs))
+        if entry is None or any(t.device.type != DEVICE_TYPE for t in written):
+            return run_on_cpu(op, args, kwargs, "data_dependent")
+        results = record(entry, call.cells, call.scalars)
+        for target, value in zip(written, results[-len(written) :], strict=True):
+            store(target, value, resize=targets.out)
+        return targets.returned(written)
+
+    return handler
+
+
+class _Targets:
+    """Which arguments a mutable overload writes."""
+
+    def __init__(self, op: Op) -> None:
+        schema = op._schema
+        found = [(i, a) for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+        self.places = [(i, a.name) for i, a in found]
+        self.out = all(a.kwarg_only for _, a in found)
+        self.in_lists = any("[]" in str(a.type) or "List" in str(a.type) for _, a in found)
+        self.count = len(schema.returns)
+
+    def of(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Tensor]:
+        return [args[i] if i < len(args) else kwargs[name] for i, name in self.places]
+
+    def returned(self, written: list[Tensor]) -> Any:
+        if not self.count:
+            return None
+        return written[0] if self.count == 1 else tuple(written)
+
+
+def store(target: Tensor, value: Cell, resize: bool) -> None:
+    """Let `target` have a result: cast to its dtype, and with `resize` (out=) resized to its shape."""
+    shape = value.layout.shape
+    if target.shape != shape:
+        if not resize:
+            raise RuntimeError(
+                f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}"
+            )
+        target.resize_(shape)
+    write(target, views.cast(value, target.dtype))

@@ -1,0 +1,85 @@
+"""The ops of our own, on CPU tensors: what a node `mlirdev.…` means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_MASK = 0xFFFFFFFF
+
+
+def strided_read(x: Tensor, sizes: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
+    return x.contiguous().as_strided(tuple(sizes), tuple(strides), offset).clone()
+
+
+def strided_write(x: Tensor, src: Tensor, sizes: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
+    result = x.contiguous().clone()
+    positions = torch.tensor(offset)
+    for size, stride in zip(sizes, strides, strict=True):
+        positions = positions.unsqueeze(-1) + torch.arange(size) * stride
+    flat, values = result.view(-1), src.reshape(-1)
+    # One after the other, so that of two writes to one element the later wins.
+    positions = positions.reshape(-1)
+    last = torch.full((flat.numel(),), -1).scatter_reduce_(0, positions, torch.arange(positions.numel()), "amax")
+    written = last >= 0
+    flat[written] = values[last[written]]
+    return result
+
+
+def bitcast(x: Tensor, dtype: torch.dtype) -> Tensor:
+    x = x.contiguous()
+    if not x.dim():
+        return x.view(1).view(dtype).view(())
+    return x.view(dtype) if x.numel() else x.new_empty(_scaled(x, dtype), dtype=dtype)
+
+
+def _scaled(x: Tensor, dtype: torch.dtype) -> tuple[int, ...]:
+    return (*x.shape[:-1], x.shape[-1] * x.dtype.itemsize // dtype.itemsize)
+
+
+def empty(sizes: Sequence[int], dtype: torch.dtype) -> Tensor:
+    return torch.zeros(tuple(sizes), dtype=dtype)
+
+
+def philox(seed: int, offset: int, sizes: Sequence[int]) -> Tensor:
+    """Philox4x32-10: element e is word e % 4 of the block with 64-bit counter offset + e // 4, key = seed."""
+    count = math.prod(sizes)
+    counter = torch.arange((count + 3) // 4, dtype=torch.int64) + _signed(offset)
+    words = [counter & _MASK, (counter >> 32) & _MASK, torch.zeros_like(counter), torch.zeros_like(counter)]
+    key0, key1 = seed & _MASK, (seed >> 32) & _MASK
+    for _ in range(10):
+        words = _round(words, key0, key1)
+        key0, key1 = (key0 + 0x9E3779B9) & _MASK, (key1 + 0xBB67AE85) & _MASK
+    return torch.stack(words, dim=1).reshape(-1)[:count].view(tuple(sizes))
+
+
+def _round(words: list[Tensor], key0: int, key1: int) -> list[Tensor]:
+    high0, low0 = _multiply(0xD2511F53, words[0])
+    high1, low1 = _multiply(0xCD9E8D57, words[2])
+    return [high1 ^ words[1] ^ key0, low1, high0 ^ words[3] ^ key1, low0]
+
+
+def _multiply(factor: int, word: Tensor) -> tuple[Tensor, Tensor]:
+    """The high and low 32 bits of a product of two 32-bit words, in int64 without overflow."""
+    low = factor * (word & 0xFFFF)
+    high = factor * (word >> 16)
+    middle = high + (low >> 16)
+    return (middle >> 16) & _MASK, ((middle & 0xFFFF) << 16) | (low & 0xFFFF)
+
+
+def _signed(value: int) -> int:
+    value &= 0xFFFFFFFFFFFFFFFF
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+OWN_OPS: dict[str, Callable[..., Any]] = {
+    "mlirdev.strided_read": strided_read,
+    "mlirdev.strided_write": strided_write,
+    "mlirdev.bitcast": bitcast,
+    "mlirdev.empty": empty,
+    "mlirdev.philox": philox,
+}

@@ -1,0 +1,51 @@
+"""A tensor argument as an operand: its cell, after the checks that eager PyTorch makes."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from mlirdev.graph import ScalarRef
+from mlirdev.lazy.device import upload
+from mlirdev.lazy.layouts import Layout, dtype_of, layout_of
+from mlirdev.lazy.record import record
+from mlirdev.lazy.storage import DEVICE_TYPE, read
+from mlirdev.lazy.trace import Cell, Entry
+
+# Arguments that may be CPU tensors of any size, as on CUDA: they are copied.
+_MAY_BE_CPU = frozenset({"indices"})
+_fills: dict[Layout, Entry] = {}
+
+
+def tensor_layout(tensor: Tensor) -> Layout:
+    return layout_of(tensor.shape, tensor.dtype, tensor.stride())
+
+
+def operand(tensor: Tensor, op: str, name: str) -> Cell:
+    """The cell of an argument. A 0-d CPU tensor is read now; any other CPU tensor is the user's mistake."""
+    if tensor.device.type == DEVICE_TYPE:
+        return read(tensor)
+    if tensor.device.type == "cpu" and tensor.dim() == 0:
+        return scalar_tensor(tensor)
+    if tensor.device.type == "cpu" and name in _MAY_BE_CPU:
+        return upload(tensor)
+    raise RuntimeError(
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{DEVICE_TYPE}:0 and {tensor.device}! (when checking argument {name} of {op}); "
+        f'move the tensor with .to("{DEVICE_TYPE}") first'
+    )
+
+
+def scalar_tensor(tensor: Tensor) -> Cell:
+    """A 0-d CPU tensor as a node that makes it from a scalar input, so that its value isn't in the key."""
+    value = tensor.item()
+    if isinstance(value, complex):
+        return upload(tensor)
+    layout = layout_of((), tensor.dtype)
+    entry = _fills.get(layout)
+    if entry is None:
+        kind = type(value).__name__
+        template = ((), ScalarRef(0), dtype_of(tensor.dtype), None, None, None)
+        entry = _fills[layout] = Entry("aten.full.default", template, 0, (kind,), (layout,))
+    return record(entry, (), (value,))[0]
+
+

@@ -1,0 +1,188 @@
+"""An overload as recording sees it: how a call's arguments become a key, and the key an interned Entry.
+
+    call ─► bind (schema order, defaults) ─► key: layouts, scalars' types, structural values ─► Entry
+                                                └ miss: rule, else Meta kernel, else no entry (None)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mlirdev.errors import UnsupportedError
+from mlirdev.events import SpecMiss, emit, listening
+from mlirdev.graph import Arg, Ref, ScalarRef, Size
+from mlirdev.lazy import meta
+from mlirdev.lazy.layouts import DTYPES, Layout, layout_of
+from mlirdev.lazy.lines import here, source_line
+from mlirdev.lazy.operands import operand, tensor_layout
+from mlirdev.lazy.specs import Meta, OutSpec, rule_for
+from mlirdev.lazy.specs.arguments import argument_class, structural_scalar
+from mlirdev.lazy.trace import Cell, Entry
+
+Scalar = float | int | bool
+_IGNORED = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
+_MISSING = object()
+_SCALAR_TYPES = {float: "float", int: "int", bool: "bool"}
+
+
+@dataclass(frozen=True)
+class Param:
+    """A schema argument."""
+
+    name: str
+    kind: str  # argument class
+    default: Any
+    ignored: bool  # not part of the Graph: the device, memory layouts
+
+
+@dataclass
+class Call:
+    """A bound call taken apart."""
+
+    key: list[Any]
+    cells: list[Cell]
+    scalars: list[Scalar]
+
+
+class Overload:
+    """One overload and its intern table."""
+
+    def __init__(self, op: torch._ops.OpOverload) -> None:
+        self.op = op
+        self.name = str(op)
+        self.params = [_param(self.name, a) for a in op._schema.arguments]
+        self.positions = {p.name: i for i, p in enumerate(self.params)}
+        self.defaults = tuple(p.default for p in self.params)
+        self.table: dict[Any, Entry | None] = {}
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """All arguments in schema order."""
+        full = [*args, *self.defaults[len(args) :]]
+        for name, value in kwargs.items():
+            full[self.positions[name]] = value
+        return full
+
+    def resolve(self, full: list[Any]) -> tuple[Entry | None, Call]:
+        """The entry of a bound call, with the cells and scalars that a recording of it takes."""
+        call = Call([], [], [])
+        for param, value in zip(self.params, full, strict=True):
+            _add(call, self.name, param, value)
+        key = tuple(call.key)
+        entry = self.table.get(key, _MISSING)
+        if entry is _MISSING:
+            entry = self.table[key] = self._intern(full, call)
+        return entry, call  # type: ignore[return-value]  # not _MISSING
+
+    def _intern(self, full: list[Any], call: Call) -> Entry | None:
+        rule = rule_for(self.name)
+        outputs = rule(tuple(map(_for_rule, self.params, full))) if rule else meta.specs_of(self.op, full)
+        if listening():
+            emit(SpecMiss(where=source_line(here()), op=self.name, source="rule" if rule else "meta"))
+        if outputs is None:
+            return None
+        template = _Template(self.name)
+        args = tuple(template.arg(p, v) for p, v in zip(self.params, full, strict=True))
+        layouts = tuple(layout_of(o.shape, o.dtype, o.stride) for o in outputs)
+        return Entry(self.name, args, template.refs, tuple(template.scalars), layouts)
+
+
+def _param(op_name: str, argument: torch._C.Argument) -> Param:
+    default = argument.default_value if argument.has_default_value() else None
+    kind = argument_class(argument, op_name)
+    return Param(argument.name, kind, default, argument.name in _IGNORED)
+
+
+def _add(call: Call, op: str, param: Param, value: Any) -> None:
+    """One argument's part of the key."""
+    kind = param.kind
+    if kind == "tensor":
+        _add_tensor(call, op, param, value)
+    elif kind == "scalar" and not structural_scalar(op, param.name, value):
+        call.key.append(type(value))
+        call.scalars.append(value)
+    elif type(value) is list:
+        call.key.append(_frozen(value))
+    else:
+        call.key += (type(value), value)
+
+
+def _add_tensor(call: Call, op: str, param: Param, value: Any) -> None:
+    if value is None:
+        call.key.append(None)
+    elif isinstance(value, Tensor):
+        call.key.append(tensor_layout(value))
+        call.cells.append(operand(value, op, param.name))
+    elif isinstance(value, (list, tuple)):
+        call.key.append(len(value))
+        for v in value:
+            _add_tensor(call, op, param, v)
+    elif structural_scalar(op, param.name, value):
+        call.key += (type(value), value)
+    else:
+        call.key.append(type(value))
+        call.scalars.append(value)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _for_rule(param: Param, value: Any) -> Any:
+    """An argument as the spec rules take it."""
+    if param.kind != "tensor" or value is None:
+        return _frozen(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(_for_rule(param, v) for v in value)
+    if isinstance(value, Tensor):
+        layout = tensor_layout(value)
+        return Meta(tuple(layout.shape), layout.dtype, layout.stride)
+    return Meta((), torch.result_type(value, value), None, True)
+
+
+class _Template:
+    """Builds an Entry's template, numbering operands and scalars in the order of `_add`."""
+
+    def __init__(self, op: str) -> None:
+        self.op = op
+        self.refs = 0
+        self.scalars: list[str] = []
+
+    def arg(self, param: Param, value: Any) -> Arg:
+        if param.ignored:
+            return None
+        if param.kind == "tensor":
+            return self._tensor(param, value)
+        if param.kind == "scalar" and not structural_scalar(self.op, param.name, value):
+            return self._scalar(value)
+        return _constant(value, param.kind == "size")
+
+    def _tensor(self, param: Param, value: Any) -> Arg:
+        if value is None:
+            return None
+        if isinstance(value, (list, tuple)):
+            return tuple(self._tensor(param, v) for v in value)
+        if isinstance(value, Tensor):
+            self.refs += 1
+            return Ref(self.refs - 1)
+        return _constant(value, False) if structural_scalar(self.op, param.name, value) else self._scalar(value)
+
+    def _scalar(self, value: Scalar) -> ScalarRef:
+        self.scalars.append(_SCALAR_TYPES[type(value)])
+        return ScalarRef(len(self.scalars) - 1)
+
+
+def _constant(value: Any, is_size: bool) -> Arg:
+    if isinstance(value, (list, tuple)):
+        return tuple(_constant(v, is_size) for v in value)
+    if isinstance(value, torch.dtype):
+        return DTYPES[value]
+    if is_size and type(value) is int:
+        return Size(value)
+    if value is None or isinstance(value, (bool, int, float, complex, str)):
+        return value
+    raise UnsupportedError(f"an argument of type {type(value).__name__} can't be recorded")

@@ -1,0 +1,36 @@
+"""Recording one node: the long way, for any op; dispatch.py has shorter ones for the common shapes."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+from mlirdev.lazy.lines import getframe, where_of
+from mlirdev.lazy.trace import Cell, Entry, current_trace, enter, new_cell, recorder
+
+
+def record(entry: Entry, cells: Sequence[Cell], scalars: Sequence[float | int | bool] = ()) -> tuple[Cell, ...]:
+    """Record a node whose operands are these cells' values now; a cell per result."""
+    results = tuple(new_cell(layout) for layout in entry.outputs)
+    references = [weakref.ref(cell) for cell in results]
+    where = where_of(getframe(1))
+    while True:
+        trace = current_trace()
+        words = (entry, *[enter(trace, cell) for cell in cells])
+        number = trace.count
+        after = number
+        for cell in results:
+            cell.trace, cell.number = trace, after
+            after += 1
+        # Atomic from here on (see trace.py), unless somebody recorded or flushed meanwhile.
+        if trace.open and trace.count == number:
+            trace.count = after
+            trace.nodes += 1
+            trace.code += words
+            trace.scalars += scalars
+            trace.wheres += where
+            trace.cells += references
+            break
+    if after >= trace.checkpoint:
+        recorder.check(trace)
+    return results

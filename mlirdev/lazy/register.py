@@ -1,0 +1,104 @@
+"""Registration with PyTorch's dispatcher: every overload that isn't composite or a pure view.
+
+Explicitly, one by one: a fallback for the whole key never sees structured functional ops, whose
+composite kernels call `empty` and the out= overload instead.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from mlirdev.lazy.by_hand import HANDLERS
+from mlirdev.lazy.dispatch import Handler, Op, functional, mutable
+from mlirdev.lazy.fallback import run_on_cpu
+
+_KEY = "PrivateUse1"
+_libraries: list[torch.library.Library] = []
+
+
+def register_all() -> None:
+    """Register everything. Call once."""
+    library = torch.library.Library("aten", "IMPL")
+    _libraries.append(library)
+    for name, handler in HANDLERS.items():
+        library.impl(name, handler, _KEY)
+    for full_name in torch._C._dispatch_get_all_op_names():
+        name = full_name.removeprefix("aten::")
+        if name == full_name or name in HANDLERS:
+            continue
+        handler_of_op = _handler(full_name)
+        if handler_of_op is not None:
+            library.impl(name, handler_of_op, _KEY)
+
+
+# Families that PyTorch reaches only on layouts or backends of their own, or decomposes better itself (_foreach).
+_LEFT_OUT = ("_foreach", "sparse_", "_sparse", "_nested", "quantize", "_fused")
+_LEFT_OUT_PARTS = ("mkldnn", "cudnn", "miopen")
+_has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+
+
+def _handler(full_name: str) -> Handler | None:
+    """The handler of an overload, or None where PyTorch's own way is right."""
+    if _has_kernel(full_name, "CompositeImplicitAutograd") and not _has_kernel(full_name, "CPU"):
+        return None
+    base, _, overload = full_name.removeprefix("aten::").partition(".")
+    if base.startswith(_LEFT_OUT) or any(part in base for part in _LEFT_OUT_PARTS):
+        return None
+    op = _find(base, overload or "default")
+    if op is None:
+        return None
+    schema = op._schema
+    if schema.is_mutable:
+        return mutable(op, functional_of(op))
+    if any(r.alias_info for r in schema.returns):
+        return None
+    if not any("Tensor" in str(r.type) for r in schema.returns):
+        return _on_cpu(op)
+    return functional(op)
+
+
+def _find(base: str, overload: str) -> Op | None:
+    packet = getattr(torch.ops.aten, base, None)
+    return getattr(packet, overload, None)
+
+
+def _on_cpu(op: Op) -> Handler:
+    def handler(*args: object, **kwargs: object) -> object:
+        return run_on_cpu(op, args, kwargs, "data_dependent")
+
+    return handler
+
+
+def functional_of(op: Op) -> Op | None:
+    """The functional overload that computes what a mutable one writes, if there is one."""
+    name = op._schema.name.removeprefix("aten::")
+    written = [a for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+    out = all(a.kwarg_only for a in written)
+    packet = getattr(torch.ops.aten, name if out else _without_underscore(name), None)
+    if packet is None:
+        return None
+    candidates = [getattr(packet, overload) for overload in packet.overloads()]
+    return next((c for c in candidates if not c._schema.is_mutable and _fits(c, op, out)), None)
+
+
+def _without_underscore(name: str) -> str:
+    if name.startswith("__i"):  # __ilshift__ → __lshift__
+        return "__" + name[3:]
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+
+
+_FACTORY = frozenset({"dtype", "layout", "device", "pin_memory"})
+
+
+def _fits(candidate: Op, op: Op, out: bool) -> bool:
+    """Do the two take the same arguments, but for out= and a factory's options?"""
+    ours, theirs = _arguments(candidate), _arguments(op)
+    if ours == theirs or not out:
+        return ours == theirs
+    takes_device = any(name == "device" for name, _ in ours)
+    return not takes_device and [a for a in ours if a[0] not in _FACTORY] == [a for a in theirs if a[0] not in _FACTORY]
+
+
+def _arguments(op: Op) -> list[tuple[str, str]]:
+    arguments = op._schema.arguments
+    return [(a.name, str(a.type)) for a in arguments if not (a.kwarg_only and a.alias_info and a.alias_info.is_write)]

@@ -1,0 +1,89 @@
+"""Tensors and the cells behind their storages.
+
+A tensor's value is a pure function of (its storage's cell's current value, size, stride, offset, dtype).
+The cell is an attribute of the storage's Python object, which every view, `detach`, saved tensor and
+`.data` of the tensor shares, and which lives as long as any of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from mlirdev.lazy import views
+from mlirdev.lazy.layouts import Layout, layout_of
+from mlirdev.lazy.trace import Cell
+
+META = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
+CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+DEVICE_TYPE = "mlirdev"
+create = torch._C._acc.create_empty_tensor
+_as_strided = torch.ops.aten.as_strided.default.redispatch
+
+
+def new_tensor(cell: Cell) -> Tensor:
+    """A tensor with a new storage that holds `cell`."""
+    layout = cell.layout
+    tensor: Tensor = create(layout.shape, layout.dtype)
+    tensor.untyped_storage().cell = cell  # type: ignore[attr-defined]
+    return tensor if layout.stride is None else restrided(tensor, layout.shape, layout.stride, 0)
+
+
+def restrided(tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
+    """A view of `tensor`'s storage, unchecked: the Meta key doesn't look at the storage's size."""
+    view: Tensor = _as_strided(META, tensor, size, stride, offset)
+    return view
+
+
+def cell_of(tensor: Tensor) -> Cell:
+    """The cell of a device tensor's storage."""
+    cell: Cell = tensor.untyped_storage().cell  # type: ignore[attr-defined]
+    return cell
+
+
+def layout_of_tensor(tensor: Tensor) -> Layout:
+    return layout_of(tensor.shape, tensor.dtype, None if tensor.is_contiguous() else tensor.stride())
+
+
+def is_whole(tensor: Tensor, cell: Cell) -> bool:
+    """Does the tensor show its storage's value as it is?"""
+    layout = cell.layout
+    return (
+        tensor.shape == layout.shape
+        and tensor.dtype is layout.dtype
+        and (tensor.is_contiguous() if layout.stride is None else tensor.stride() == layout.stride)
+        and (tensor.storage_offset() == 0 or 0 in layout.shape)
+    )
+
+
+def read(tensor: Tensor) -> Cell:
+    """A cell with the tensor's value: the storage's own, or one made by recording how the tensor views it."""
+    cell = cell_of(tensor)
+    if not is_whole(tensor, cell):
+        cell = views.record_read(cell, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+    if tensor.is_conj() or tensor.is_neg():
+        cell = views.record_bits(cell, tensor.is_conj(), tensor.is_neg())
+    return cell
+
+
+def write(tensor: Tensor, value: Cell) -> None:
+    """Let the tensor have `value`, of the tensor's own shape and dtype."""
+    cell = cell_of(tensor)
+    if tensor.is_conj() or tensor.is_neg():
+        value = views.record_bits(value, tensor.is_conj(), tensor.is_neg())
+    if not is_whole(tensor, cell):
+        value = views.record_write(cell, value, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+    cell.assign(value)
+
+
+def span(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
+    """How many elements a storage must have for this view."""
+    if 0 in size:
+        return 0
+    return offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+
+
+def elements(layout: Layout) -> int:
+    return math.prod(layout.shape)

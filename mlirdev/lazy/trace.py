@@ -1,0 +1,233 @@
+"""The recording: the one mutable thing.
+
+    storage ──► Cell ──number──► value of a Trace ──► Entry (interned: op + everything in the key)
+                     └─buffer──► memory, once the value was launched
+
+A Trace is a few flat, append-only lists; recording an op extends them and makes one Cell. Values are
+numbered in the order of recording; an input (memory that exists already) is -1, -2, … `code` holds, per
+node, its Entry and then its operands' numbers, so `tuple(code)` is the key of the whole recording.
+
+Threads. There is no lock on the way of an op: CPython switches threads (and runs signal handlers) only
+after a call or a jump back, so statements without a call in them, from `if trace.open` to the last
+append, are atomic. A flush closes its trace first; who finds it closed starts again with the next one.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mlirdev.errors import InternalError
+from mlirdev.graph import Arg, Node, Ref, ScalarRef, TensorSpec
+from mlirdev.lazy.layouts import Layout
+from mlirdev.options import options
+
+if TYPE_CHECKING:
+    from mlirdev.runtime.buffer import Buffer
+    from mlirdev.runtime.stream import Stream
+
+# How often a trace looks at its size: every so many values.
+CHECK_EVERY = 256
+
+
+class Entry:
+    """An op with everything about it that is part of the key: interned, so identity is equality.
+
+    `template` is the Graph node's arguments with operands and scalars numbered from 0. `outputs` are the
+    layouts of the node's results, in order.
+    """
+
+    __slots__ = ("arity", "layout", "nbytes", "op", "outputs", "results", "scalars", "shape", "template")
+
+    def __init__(
+        self, op: str, template: tuple[Arg, ...], arity: int, scalars: tuple[str, ...], outputs: tuple[Layout, ...]
+    ) -> None:
+        self.op = op
+        self.template = template
+        self.arity = arity
+        self.scalars = scalars
+        self.outputs = outputs
+        self.results: tuple[TensorSpec, ...] = tuple(o.spec for o in outputs)
+        self.nbytes = sum(o.nbytes for o in outputs)
+        # The single result's, for the short way.
+        self.layout = outputs[0]
+
+    def node(self, operand: Callable[[int], int], scalar: int) -> Node:
+        """The Graph node: operand k is value `operand(k)`, scalar k is number `scalar + k`."""
+        return Node(self.op, tuple(_fill(a, operand, scalar) for a in self.template), self.results)
+
+    def __repr__(self) -> str:
+        return f"Entry({self.op}: {', '.join(map(str, self.results))})"
+
+
+def _fill(arg: Arg, operand: Callable[[int], int], scalar: int) -> Arg:
+    if isinstance(arg, Ref):
+        return Ref(operand(arg.value))
+    if isinstance(arg, ScalarRef):
+        return ScalarRef(scalar + arg.index)
+    return tuple(_fill(a, operand, scalar) for a in arg) if isinstance(arg, tuple) else arg
+
+
+class Cell:
+    """A place that holds a value: value `number` of `trace`, and its memory in `buffer` once it was launched.
+
+    With a buffer, `trace` and `number` only say that this trace knows it as an input; without one the
+    value is pending there. A storage's cell changes its value when the storage is written; its `layout`
+    is the storage's own.
+    """
+
+    __slots__ = ("__weakref__", "buffer", "layout", "number", "trace")
+
+    layout: Layout
+    trace: Trace | None
+    number: int
+    buffer: Buffer | None
+
+    def snapshot(self) -> Cell:
+        """Another cell with the same value, which keeps it when this one is written."""
+        copy = new_cell(self.layout)
+        copy.assign(self)
+        return copy
+
+    def assign(self, value: Cell) -> None:
+        """Hold `value`'s value from now on."""
+        self.trace, self.number, self.buffer = value.trace, value.number, value.buffer
+        if value.buffer is None and value.trace is not None:
+            value.trace.cells.append(weakref.ref(self))
+            if value.trace.done:  # launched between the two statements, on another thread
+                self.buffer = value.buffer
+
+
+def new_cell(layout: Layout) -> Cell:
+    """A cell for a value that is about to be recorded."""
+    cell = Cell()
+    cell.layout = layout
+    cell.buffer = None
+    return cell
+
+
+def cell_of_buffer(layout: Layout, buffer: Buffer) -> Cell:
+    cell = Cell()
+    cell.layout, cell.trace, cell.number, cell.buffer = layout, None, 0, buffer
+    return cell
+
+
+class Trace:
+    """One stream's recording since its last flush."""
+
+    __slots__ = ("cells", "checkpoint", "code", "count", "done", "first", "inputs", "known", "nodes", "open",
+                 "pending_bytes", "scalars", "seen", "stream", "wheres")  # fmt: skip
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.open = True  # may be recorded into
+        self.done = False  # was launched
+        self.count = 0  # values
+        self.nodes = 0
+        self.code: list[Any] = []  # Entry, operand numbers, Entry, …
+        self.scalars: list[float | int | bool] = []
+        self.wheres: list[Any] = []  # code object and instruction (lines.py), flat, per node
+        self.cells: list[weakref.ref[Cell]] = []  # those that may be pending here
+        self.inputs: list[tuple[Buffer, Layout]] = []
+        self.known: dict[tuple[int, Layout], int] = {}
+        self.checkpoint = 0 if options.mode != "lazy" else CHECK_EVERY
+        self.pending_bytes = 0
+        self.seen = 0  # how much of `code` pending_bytes counts
+        self.first: Any = None
+
+    def input(self, buffer: Buffer, layout: Layout) -> int:
+        """The number of an input: the same memory with the same layout is the same input."""
+        key = (id(buffer), layout)
+        number = self.known.get(key)
+        if number is None:
+            self.inputs.append((buffer, layout))
+            number = self.known[key] = -len(self.inputs)
+        return number
+
+
+class _Current(threading.local):
+    stream: Stream | None = None
+
+
+class Recorder:
+    """Which trace an op goes to. `trace` is the default stream's as long as there is no other stream,
+    so that the common case is one attribute; else None, and `current_trace` looks."""
+
+    def __init__(self) -> None:
+        self.trace: Trace | None = None
+        self.traces: dict[Stream, Trace] = {}
+        self.parked: list[Trace] = []  # closed, not launched yet: their flush failed or was interrupted
+        self.default_stream: Stream | None = None
+        self.current = _Current()
+        self.flush: Callable[[Trace, str], None] = _no_flush
+        self.check: Callable[[Trace], None] = _no_check
+
+
+def _no_flush(trace: Trace, cause: str) -> None:
+    raise InternalError("recording began before mlirdev.lazy.register_all()")
+
+
+def _no_check(trace: Trace) -> None:
+    raise InternalError("recording began before mlirdev.lazy.register_all()")
+
+
+recorder = Recorder()
+
+
+def start(stream: Stream, flush: Callable[[Trace, str], None], check: Callable[[Trace], None]) -> None:
+    """Record on `stream` by default; `flush` launches a trace, `check` looks at its size now and then."""
+    recorder.default_stream = stream
+    recorder.flush, recorder.check = flush, check
+    recorder.trace = recorder.traces[stream] = Trace(stream)
+
+
+def current_stream() -> Stream:
+    """The stream that this thread records on."""
+    stream = recorder.current.stream or recorder.default_stream
+    assert stream is not None, "the device isn't initialised"
+    return stream
+
+
+def set_stream(stream: Stream) -> None:
+    """Record on `stream` in this thread from now on."""
+    recorder.current.stream = stream
+    if stream is not recorder.default_stream:
+        recorder.trace = None
+
+
+def trace_of(stream: Stream) -> Trace:
+    """The open trace of a stream."""
+    trace = recorder.traces.get(stream)
+    return trace if trace is not None else recorder.traces.setdefault(stream, Trace(stream))
+
+
+def current_trace() -> Trace:
+    return recorder.trace or trace_of(current_stream())
+
+
+def renew(trace: Trace) -> None:
+    """Close a trace and put an empty one in its place."""
+    trace.open = False
+    if recorder.traces.get(trace.stream) is not trace:
+        return
+    fresh = recorder.traces[trace.stream] = Trace(trace.stream)
+    if recorder.trace is trace:
+        recorder.trace = fresh
+
+
+def enter(trace: Trace, cell: Cell) -> int:
+    """The number of a cell's value in `trace`. A value that is pending in another trace is launched first:
+    the order between streams is the user's events, so nothing waits here."""
+    if cell.trace is trace:
+        return cell.number
+    if cell.buffer is None:
+        if cell.trace is None:
+            raise InternalError("a storage without a value")
+        recorder.flush(cell.trace, "cross_stream")
+    buffer = cell.buffer
+    assert buffer is not None
+    number = trace.input(buffer, cell.layout.dense)
+    cell.trace, cell.number = trace, number
+    return number

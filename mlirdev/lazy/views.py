@@ -1,0 +1,158 @@
+"""Reading and writing through views, as recorded nodes.
+
+Reading follows `chain`; writing goes the same way back: each slice or select becomes the scatter that puts
+the written part into the value that it was cut from.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import torch
+
+from mlirdev.graph import Arg, Ref, Size
+from mlirdev.lazy.chain import Shape, Step, chain, sizes
+from mlirdev.lazy.layouts import Layout, dtype_of, layout_of
+from mlirdev.lazy.record import record
+from mlirdev.lazy.trace import Cell, Entry
+
+
+@cache
+def entry_of(op: str, template: tuple[Arg, ...], outputs: tuple[Layout, ...]) -> Entry:
+    """The interned entry of an op without scalars; `template` holds Ref(0), Ref(1), … in order."""
+    return Entry(op, template, sum(isinstance(a, Ref) for a in template), (), outputs)
+
+
+def apply(op: str, cell: Cell, args: tuple[Arg, ...], shape: Shape, dtype: torch.dtype | None = None) -> Cell:
+    """Record an op of one tensor, followed by `args`."""
+    layout = layout_of(shape, dtype or cell.layout.dtype)
+    return record(entry_of(op, (Ref(0), *args), (layout,)), (cell,))[0]
+
+
+def reshape(cell: Cell, shape: Shape) -> Cell:
+    return cell if cell.layout.shape == shape else apply("aten.view.default", cell, (sizes(shape),), shape)
+
+
+def cast(cell: Cell, dtype: torch.dtype) -> Cell:
+    """The value converted to another dtype."""
+    if cell.layout.dtype is dtype:
+        return cell
+    args = (dtype_of(dtype), None, None, None, False, None)
+    return apply("aten._to_copy.default", cell, args, cell.layout.shape, dtype)
+
+
+def empty(shape: Shape, dtype: torch.dtype) -> Cell:
+    """A value with unspecified contents."""
+    layout = layout_of(shape, dtype)
+    return record(entry_of("mlirdev.empty", (sizes(shape), dtype_of(dtype)), (layout,)), ())[0]
+
+
+def record_bits(cell: Cell, conjugate: bool, negative: bool) -> Cell:
+    """The value with a tensor's conjugate and negative bits worked out."""
+    shape = cell.layout.shape
+    if conjugate:
+        cell = apply("aten.conj_physical.default", cell, (), shape)
+    return apply("aten.neg.default", cell, (), shape) if negative else cell
+
+
+def memory_order(layout: Layout) -> tuple[int, ...] | None:
+    """The dims from the outermost in memory to the innermost; None if that is their own order."""
+    if layout.stride is None:
+        return None
+    stride = layout.stride
+    return tuple(sorted(range(len(stride)), key=lambda i: (-stride[i], layout.shape[i] > 1)))
+
+
+def record_read(cell: Cell, dtype: torch.dtype, size: Shape, stride: Shape, offset: int) -> Cell:
+    """The value of a view of the storage whose cell this is."""
+    if 0 in size:
+        return empty(size, dtype)
+    base = _as_memory(cell, dtype)
+    steps = chain(tuple(base.layout.shape), size, stride, offset)
+    if steps is None:
+        args = (sizes(size), sizes(stride), Size(offset))
+        return apply("mlirdev.strided_read", base, args, size)
+    for step in steps:
+        base = apply(step.op, base, step.args, step.shape)
+    return base
+
+
+def record_write(cell: Cell, value: Cell, size: Shape, stride: Shape, offset: int) -> Cell:
+    """The storage's value after `value` was written through a view of it."""
+    if 0 in size:
+        return cell
+    base = _as_memory(cell, value.layout.dtype)
+    steps = chain(tuple(base.layout.shape), size, stride, offset)
+    if steps is None or any(step.op == "aten.expand.default" for step in steps):
+        template = (Ref(0), Ref(1), sizes(size), sizes(stride), Size(offset))
+        entry = entry_of("mlirdev.strided_write", template, (base.layout,))
+        return _from_memory(record(entry, (base, value))[0], cell.layout)
+    return _from_memory(_scatter(base, value, steps), cell.layout)
+
+
+def _scatter(base: Cell, value: Cell, steps: tuple[Step, ...]) -> Cell:
+    """`base` with what the steps lead to replaced by `value`."""
+    before = [base]
+    # What comes after the last cut only moves the written part; its own input isn't needed.
+    cuts = [i for i, step in enumerate(steps) if step.op in _SCATTERS]
+    for step in steps[: cuts[-1]] if cuts else ():
+        before.append(apply(step.op, before[-1], step.args, step.shape))
+    shapes = [tuple(base.layout.shape), *(step.shape for step in steps)]
+    for i in range(len(steps) - 1, -1, -1):
+        value = _undo(steps[i], before[i] if i < len(before) else None, value, shapes[i])
+    return value
+
+
+_SCATTERS = {"aten.slice.Tensor": "aten.slice_scatter.default", "aten.select.int": "aten.select_scatter.default"}
+
+
+def _undo(step: Step, before: Cell | None, value: Cell, shape: Shape) -> Cell:
+    if step.op == "aten.view.default":
+        return reshape(value, shape)
+    if step.op == "aten.permute.default":
+        order = step.args[0]
+        assert isinstance(order, tuple)
+        back = tuple(order.index(i) for i in range(len(order)))
+        return apply(step.op, value, (back,), shape)
+    assert before is not None
+    entry = entry_of(_SCATTERS[step.op], (Ref(0), Ref(1), *step.args), (layout_of(shape, value.layout.dtype),))
+    return record(entry, (before, value))[0]
+
+
+def _as_memory(cell: Cell, dtype: torch.dtype) -> Cell:
+    """The storage's value with dims in the order of memory, as elements of `dtype`."""
+    order = memory_order(cell.layout)
+    if order is not None:
+        cell = apply("aten.permute.default", cell, (order,), tuple(cell.layout.shape[i] for i in order))
+    if dtype is cell.layout.dtype:
+        return cell
+    return _bitcast(cell, dtype)
+
+
+def _from_memory(value: Cell, layout: Layout) -> Cell:
+    """The inverse of `_as_memory`."""
+    if value.layout.dtype is not layout.dtype:
+        value = _bitcast(value, layout.dtype)
+    order = memory_order(layout)
+    if order is None:
+        return reshape(value, layout.shape)
+    value = reshape(value, tuple(layout.shape[i] for i in order))
+    return apply("aten.permute.default", value, (tuple(order.index(i) for i in range(len(order))),), layout.shape)
+
+
+def _bitcast(cell: Cell, dtype: torch.dtype) -> Cell:
+    shape, before, after = tuple(cell.layout.shape), cell.layout.dtype.itemsize, dtype.itemsize
+    if before != after:
+        # Flat, and cut to a whole number of elements: a storage may end in the middle of one.
+        count = math.prod(shape) * before // after
+        cell = reshape(cell, (math.prod(shape),))
+        used = count * after // before
+        if used != cell.layout.shape[0]:
+            cell = apply("aten.slice.Tensor", cell, (0, Size(0), Size(used), 1), (used,))
+        shape = (count,)
+    return apply("mlirdev.bitcast", cell, (dtype_of(dtype),), shape, dtype)
+
+
+def expand(cell: Cell, shape: Shape) -> Cell:
+    return apply("aten.expand.default", cell, (sizes(shape), False), shape)
