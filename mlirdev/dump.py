@@ -24,6 +24,18 @@ from mlirdev.events import ComingPass
 SUFFIXES = {"ll": ".ll", "asm": ".s", "graph": ".txt", "plan": ".txt"}
 COMMENTS = {".mlir": "//", ".ll": ";", ".s": "#", ".txt": "#"}
 
+# What torch-mlir-opt knows: fewer dialects and passes than its Python package.
+# fmt: off
+OPT_DIALECTS = frozenset([
+    "arith", "builtin", "cf", "complex", "func", "linalg", "memref", "ml_program", "scf", "tensor", "tm_tensor", "torch",
+    "torch_c",
+])
+OPT_PASSES = frozenset([
+    "canonicalize", "cse", "inline", "loop-invariant-code-motion", "memref-expand", "strip-debuginfo", "symbol-dce",
+])
+# fmt: on
+OPT_PREFIXES = ("torch-", "convert-torch-", "refback-", "tm-tensor-", "resolve-shaped-")
+
 # The stage whose output `mlirdev compile --from` takes, by the stage that wrote the file.
 COMPILE_FROM = {
     "torch": "torch",
@@ -67,21 +79,32 @@ class DumpObserver:
         suffix = SUFFIXES.get(stage, ".mlir")
         file = f"{self._number:03d}-{stage}-{label}{suffix}"
         self._number += 1
-        head = (f"stage {stage}, {what}", *self._commands(file, stage))
+        head = (f"stage {stage}, {what}", *self._commands(file, stage, text))
         comment = COMMENTS[suffix]
         lines = [f"{comment} {line}" for part in head for line in part.splitlines()]
         (self._folder / file).write_text("\n".join([*lines, text.rstrip(), ""]))
 
-    def _commands(self, file: str, stage: str) -> list[str]:
+    def _commands(self, file: str, stage: str, text: str) -> list[str]:
         rest = self._coming[self._done :] if stage == self._stage else ()
         if not rest:
             source = COMPILE_FROM.get(stage)
             return [f"go on: mlirdev compile {file} --from {source} --to asm"] if source else []
         commands = [f"go on: mlirdev opt {file} --pipeline {stage}.yaml --skip {self._done}"]
-        if all(step.kind == "mlir" for step in rest):
+        if is_for_torch_mlir_opt(rest, text):
             passes = ",".join(step.text for step in rest)
             commands.append(f"or: torch-mlir-opt {file} --pass-pipeline={shlex.quote(f'builtin.module({passes})')}")
         return commands
+
+
+def is_for_torch_mlir_opt(rest: tuple[ComingPass, ...], text: str) -> bool:
+    """Whether torch-mlir's own tool has all the passes to come and reads this text."""
+    used = set(re.findall(r"^\s*(?:[%\w:, ]+ = )?\"?([a-z_]\w*)\.\w", text, re.MULTILINE))
+    known = all(step.kind == "mlir" and _is_opt_pass(bare_name(step.text)) for step in rest)
+    return known and used <= OPT_DIALECTS
+
+
+def _is_opt_pass(name: str) -> bool:
+    return name in OPT_PASSES or name.startswith(OPT_PREFIXES)
 
 
 def pipeline_yaml(coming: tuple[ComingPass, ...], legal: tuple[str, ...]) -> str:
@@ -94,7 +117,11 @@ def pipeline_yaml(coming: tuple[ComingPass, ...], legal: tuple[str, ...]) -> str
 
 
 def slug(pass_name: str) -> str:
-    """A pass's name as part of a file name: "func.func(canonicalize{max=1},cse)" gives "canonicalize"."""
-    bare = pass_name.split("{")[0].rstrip(")").removesuffix(".mlir")
-    last = re.split(r"[(,/:]", bare)[-1] if "(" not in bare else bare.rpartition("(")[2].split(",")[0]
-    return re.sub(r"[^\w.-]+", "-", last).strip("-")[:60] or "pass"
+    """A pass's name as part of a file name."""
+    return re.sub(r"[^\w.-]+", "-", bare_name(pass_name)).strip("-")[:60] or "pass"
+
+
+def bare_name(pass_name: str) -> str:
+    """The name alone: "func.func(canonicalize{max-iterations=1})" gives "canonicalize", "a/b.mlir" gives "b"."""
+    bare = pass_name.partition("{")[0].rstrip(")").rpartition("(")[2]
+    return re.split(r"[/:]", bare)[-1].removesuffix(".mlir")

@@ -13,7 +13,7 @@ from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.passmanager import PassManager
 
 from mlirdev.errors import LoweringError
-from mlirdev.events import Observer, no_observer
+from mlirdev.events import ComingPass, Observer, announce, no_observer
 
 TO_TORCH_BACKEND = "torchdynamo-export-to-torch-backend-pipeline{}"
 TO_LINALG = "torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"
@@ -77,11 +77,18 @@ def run_pipeline(module: ir.Module, pipeline: str, stage: str, observe: Observer
             manager.enable_verifier(False)
             manager.run(module.operation)
             return
-        for name in split_passes(str(manager)):
+        passes = split_passes(str(manager))
+        announce(observe, stage, tuple(ComingPass("mlir", name) for name in passes), (), lambda: text_of(module))
+        for name in passes:
             single = PassManager.parse(f"builtin.module({name})")
             start = time.perf_counter()
             single.run(module.operation)
-            observe(stage, name, lambda: str(module.operation.get_asm(enable_debug_info=True)), time.perf_counter() - start)
+            observe(stage, name, lambda: text_of(module), time.perf_counter() - start)
+
+
+def text_of(module: ir.Module) -> str:
+    """The module with locations, as observers print it."""
+    return str(module.operation.get_asm(enable_debug_info=True))
 
 
 def split_passes(pipeline: str) -> list[str]:

@@ -10,7 +10,7 @@ from mlirdev.events import Observer, no_observer
 from mlirdev.graph import Graph
 
 from .builder import build
-from .context import TO_LINALG, TO_TORCH_BACKEND, run_pipeline
+from .context import TO_LINALG, TO_TORCH_BACKEND, run_pipeline, text_of
 from .rewriter import rewrite
 
 
@@ -22,8 +22,3 @@ def import_graph(graph: Graph, context: ir.Context, observe: Observer = no_obser
     run_pipeline(module, TO_TORCH_BACKEND, "torch", observe)
     run_pipeline(module, TO_LINALG, "linalg", observe)
     return module
-
-
-def text_of(module: ir.Module) -> str:
-    """The module with locations, as observers print it."""
-    return str(module.operation.get_asm(enable_debug_info=True))

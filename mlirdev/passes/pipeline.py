@@ -93,6 +93,25 @@ def expand(pipeline: Pipeline | str) -> tuple[str, ...]:
     return tuple(f"{step.kind}: {step}" for step in steps)
 
 
+def single_passes(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps with every upstream pass by itself, for who wants to look after each."""
+    single: list[Step] = []
+    for step in steps:
+        single += [Step("mlir", text) for text in _opened(step.text, ())] if step.kind == "mlir" else [step]
+    return tuple(single)
+
+
+def _opened(text: str, anchors: tuple[str, ...]) -> list[str]:
+    passes: list[str] = []
+    for item in _split(text):
+        name, body, _ = _parse_item(item)
+        if body is None:
+            passes.append(_wrap(anchors, item))
+        else:
+            passes += _opened(body, anchors if name == "builtin.module" and not anchors else (*anchors, name))
+    return passes
+
+
 # --- YAML -----------------------------------------------------------------------------------------
 
 

@@ -18,8 +18,8 @@ from torch_mlir.dialects.transform import interpreter
 from torch_mlir.passmanager import PassManager
 
 from mlirdev.errors import MlirdevError, OptionError, PassError
-from mlirdev.events import Observer, no_observer
-from mlirdev.passes.pipeline import Pipeline, Step, load_pipeline
+from mlirdev.events import ComingPass, Observer, announce, no_observer
+from mlirdev.passes.pipeline import Pipeline, Step, load_pipeline, single_passes
 from mlirdev.target import Target
 
 
@@ -37,13 +37,13 @@ def run_pipeline(
 ) -> None:
     """Run a pipeline (a name, a YAML file, pass-pipeline text, or a Pipeline) on `module`, in place.
 
-    `observe(stage, pass_name, text, seconds)` is called after each step. Raises OptionError before anything ran if the
+    `observe(stage, pass_name, text, seconds)` is called after each pass. Raises OptionError before anything ran if the
     pipeline is wrong, PassError if a step fails or leaves IR that isn't valid or isn't legal at the stage's end.
     """
     pipeline = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     with module.context:
         check_steps(pipeline.steps)
-        for step in _merged(pipeline.steps) if observe is no_observer else pipeline.steps:
+        for step in _merged(pipeline.steps) if observe is no_observer else _announced(module, pipeline, stage, observe):
             start = time.perf_counter()
             run_step(module, step, target, stage)
             seconds = time.perf_counter() - start
@@ -114,6 +114,14 @@ def _merged(steps: tuple[Step, ...]) -> Iterator[Step]:
         yield step
     if texts:
         yield Step("mlir", ",".join(texts))
+
+
+def _announced(module: ir.Module, pipeline: Pipeline, stage: str, observe: Observer) -> tuple[Step, ...]:
+    """The steps pass by pass, after telling the observer what is coming."""
+    steps = single_passes(pipeline.steps)
+    coming = tuple(ComingPass(step.kind, step.text, step.options) for step in steps)
+    announce(observe, stage, coming, pipeline.legal, lambda: module_text(module))
+    return steps
 
 
 def _on_module(text: str) -> str:
