@@ -13,6 +13,7 @@ import llvmlite.binding as llvm
 from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
 from mlirdev.jit.abi import add_entry
+from mlirdev.jit.maths import use_library
 from mlirdev.jit.sanitize import sanitize
 from mlirdev.jit.target import machine, resolve_target
 from mlirdev.plan import Signature
@@ -28,7 +29,7 @@ def emit_object(
     """
     target = resolve_target(target)
     start = time.perf_counter()
-    text = add_entry(sanitize(llvm_ir), signature, symbol, target.vector_bits)
+    text = add_entry(use_library(sanitize(llvm_ir)), signature, symbol, target.vector_bits)
     module = parse(text, target)
     observe("ll", "entry", lambda: text, time.perf_counter() - start)
     start = time.perf_counter()
