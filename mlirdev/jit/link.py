@@ -22,7 +22,7 @@ _library_numbers = itertools.count()
 class Kernel:
     """Machine code: the entry's `address` is valid while this object lives."""
 
-    __slots__ = ("_owner", "address", "symbol")
+    __slots__ = ("__weakref__", "_owner", "address", "symbol")
 
     def __init__(self, symbol: str, address: int, owner: Any) -> None:
         self.symbol = symbol
