@@ -21,7 +21,14 @@ from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Rule, Table
 
 __all__ = ["Meta", "OutSpec", "Rule", "rule_for"]
 
-FAMILIES = ("pointwise",)
+FAMILIES = (
+    "pointwise",
+    "activations",
+    "reductions",
+    "contractions",
+    "convolution",
+    "factories",
+)
 
 
 @cache
@@ -41,7 +48,7 @@ def rule_for(name: str) -> Rule | None:
 
 
 def _rule(row: Row) -> Rule:
-    def rule(args: tuple[Any, ...], /) -> tuple[OutSpec, ...]:
+    def rule(args: tuple[Any, ...], /) -> tuple[OutSpec | None, ...]:
         result = row(*args)
         return (result,) if type(result) is OutSpec else result  # type: ignore[return-value]  # OutSpec is a tuple too
 

@@ -101,7 +101,7 @@ STRUCTURAL_VALUES: dict[str, frozenset[float]] = {
 STRUCTURAL_VALUES_IN: dict[str, dict[str, frozenset[float]]] = {
     "addcdiv": {"value": frozenset({1, -1})},
     "addcmul": {"value": frozenset({1, -1})},
-    "threshold": {"value": frozenset({0})},
+    "threshold": {"threshold": frozenset({0}), "value": frozenset({0})},
 }
 
 
@@ -130,7 +130,8 @@ def structural_scalar(op_name: str, arg_name: str, value: object) -> bool:
         return True
     if _is_size(base, arg_name):
         return isinstance(value, float)
-    return value in (STRUCTURAL_VALUES_IN.get(base, {}).get(arg_name) or STRUCTURAL_VALUES.get(arg_name, ()))
+    values = STRUCTURAL_VALUES_IN.get(base, STRUCTURAL_VALUES).get(arg_name, frozenset())
+    return value in values
 
 
 def base_name(op_name: str) -> str:

@@ -101,3 +101,25 @@ DTYPE_NAMES = {
 def not_implemented(kernel: str, dtype: torch.dtype) -> NoReturn:
     """What a CPU kernel raises for an element type it doesn't know."""
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{DTYPE_NAMES.get(dtype, dtype)}'")
+
+
+# How C++ names the element types in some messages.
+C_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int64": "long long",
+    "int32": "int",
+    "int16": "short",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "bool": "bool",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+
+
+def c_name(meta: Meta) -> str:
+    name = str(meta.dtype).removeprefix("torch.")
+    return C_NAMES.get(name, name)

@@ -67,8 +67,8 @@ def _channels_last_order(rank: int) -> tuple[int, ...]:
 
 
 def is_dense(meta: Meta) -> bool:
-    """`is_non_overlapping_and_dense`: contiguous under some order of its dims."""
-    if meta.stride is None:
+    """`is_non_overlapping_and_dense`: contiguous under some order of its dims, or empty."""
+    if meta.stride is None or 0 in meta.shape:
         return True
     shape, strides = meta.shape, meta.stride
     if len(shape) == 1:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import torch
 
 from mlirdev.lazy.specs.checks import broadcast_all, not_implemented, require
-from mlirdev.lazy.specs.layout import elementwise_strides
+from mlirdev.lazy.specs.layout import elementwise_strides, like_strides
 from mlirdev.lazy.specs.promotion import complex_of, is_integral, real_of, result_dtype, to_float
 from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Table, rows
 
@@ -93,8 +93,10 @@ def real_to_float(kernel: str) -> DTypeRule:
     return rule
 
 
-def absolute(dtype: torch.dtype) -> torch.dtype:
-    return real_of(dtype)
+def absolute(self: Meta) -> OutSpec:
+    if self.dtype.is_complex:
+        return OutSpec(self.shape, real_of(self.dtype), like_strides(self))
+    return elementwise((self,))
 
 
 def angle(dtype: torch.dtype) -> torch.dtype:
@@ -132,7 +134,8 @@ def power(base: Any, exponent: Any) -> OutSpec:
     promoted = result_dtype((base, exponent))
     if type(exponent) is int and exponent < 0 and is_integral(base.dtype):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return elementwise((base, exponent), promoted)
+    tensors = tuple(o for o in (base, exponent) if type(o) is Meta)
+    return elementwise(tensors, promoted)
 
 
 def polygamma(n: int, self: Meta) -> OutSpec:
@@ -197,7 +200,7 @@ TABLE: Table = {
     **rows(pointwise(1), "ceil floor round round.decimals trunc frac sign sgn positive nan_to_num square"),
     **rows(pointwise(1), "_conj_physical conj_physical"),
     **rows(pointwise(1, integers_only("bitwise_not_cpu")), "bitwise_not"),
-    **rows(pointwise(1, absolute), "abs"),
+    **rows(absolute, "abs"),
     **rows(pointwise(1, angle), "angle"),
     **rows(pointwise(1, to_float), UNARY_FLOAT),
     **rows(predicate(1), "isnan isinf isposinf isneginf isfinite signbit logical_not"),

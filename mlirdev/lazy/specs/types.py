@@ -36,13 +36,16 @@ class OutSpec(NamedTuple):
 
 
 class Rule(Protocol):
-    """The results' specs from an overload's arguments. Pure; raises what eager raises for wrong arguments."""
+    """The results' specs from an overload's arguments. Pure; raises what eager raises for wrong arguments.
 
-    def __call__(self, args: tuple[Any, ...], /) -> tuple[OutSpec, ...]: ...
+    None stands for a result that eager leaves undefined (a gradient that `output_mask` excludes).
+    """
+
+    def __call__(self, args: tuple[Any, ...], /) -> tuple[OutSpec | None, ...]: ...
 
 
 # How rules are written: a function of the overload's arguments, as its schema names them.
-Row: TypeAlias = Callable[..., "OutSpec | tuple[OutSpec, ...]"]
+Row: TypeAlias = Callable[..., "OutSpec | tuple[OutSpec | None, ...]"]
 Table: TypeAlias = "dict[str, Row]"
 
 
