@@ -46,7 +46,9 @@ class Options:
     cache_dir: str = _option("", "the folder of the disk cache; empty takes the user's cache folder")
     cache_size_mb: int = _option(2048, "the disk cache's limit; the oldest entries go first")
     target: str = _option("host", "the target: a built-in name or a YAML file")
-    pipeline: str = _option("", "a pipeline that replaces the target's: a name or a YAML file")
+    pipeline: str = _option(
+        "", "pipelines in place of the target's: stage=NAME_OR_FILE,…; without a stage, the kernel pipeline"
+    )
     logs: str = _option("", f"what to log, a line each, with commas between: {', '.join(LOG_KINDS)}", LOG_KINDS)
     quiet: bool = _option(False, "print nothing about compiling")
     memory_mb: int = _option(0, "the device's memory; 0 takes the machine's")

@@ -15,6 +15,7 @@ import time
 from weakref import WeakValueDictionary
 
 from mlirdev.compiler import cache
+from mlirdev.compiler.chosen import chosen_target
 from mlirdev.compiler.difference import describe, nearest
 from mlirdev.compiler.driver import Compilation
 from mlirdev.compiler.executable import Executable, HostExecutor, set_host_executor
@@ -26,9 +27,8 @@ from mlirdev.compiler.progress import Progress
 from mlirdev.compiler.stages import Back, entry_symbol
 from mlirdev.events import GraphCompiled, SourceLine, emit
 from mlirdev.graph import Graph
-from mlirdev.jit import Kernel, link, resolve_target
+from mlirdev.jit import Kernel, link
 from mlirdev.options import options
-from mlirdev.target import Target, load_target
 
 __all__ = ["Executable", "Found", "HostExecutor", "executable_for", "set_host_executor"]
 
@@ -64,7 +64,7 @@ def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
     name = "g_" + hashlib.sha256(str(graph).encode()).hexdigest()[:8]
     if options.compile == "reference":
         return _reference(graph, name)
-    target = resolve_target(load_target(options.target))
+    target = chosen_target()
     progress = Progress(f"{len(graph.nodes)} ops", where)
     compilation = Compilation(graph, target, name, progress.tick)
     compiled, from_disk = _plan(compilation)
@@ -123,8 +123,3 @@ def _reference(graph: Graph, name: str) -> Executable:
     """Every node on the host: the reference that compiled graphs are compared with."""
     plan = join(graph, [HostPart(n) for n in range(len(graph.nodes))], {})
     return Executable(name, graph, plan, {}, {}, dict.fromkeys(range(len(graph.nodes)), "reference"))
-
-
-def compile_target() -> Target:
-    """The target that graphs are compiled for now."""
-    return resolve_target(load_target(options.target))

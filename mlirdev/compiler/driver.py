@@ -9,13 +9,16 @@ The stages themselves are in `stages.py` and run in workers.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import ParamSpec, TypeVar
 
 from mlirdev.compiler import cache, reproducer, verdicts
+from mlirdev.compiler.chosen import needs_this_process
 from mlirdev.compiler.fingerprint import kernel_key
 from mlirdev.compiler.jobs import BackJob, FrontJob, Job, ProbeJob
 from mlirdev.compiler.partition import NativePart, Part, join, single_node, split
@@ -68,7 +71,7 @@ class Compilation:
         native = [(i, part) for i, part in enumerate(parts) if isinstance(part, NativePart)]
         jobs = [FrontJob(part.graph, self.target, self.name, options.dump) for _, part in native]
         fronts: dict[int, Front] = {}
-        for at, result in _results(jobs, self.tick):
+        for at, result in self._results(jobs):
             position, part = native[at]
             if isinstance(result, Front):
                 fronts[position] = result
@@ -90,7 +93,7 @@ class Compilation:
             for key, source in sources.items()
             if key not in self.objects
         ]
-        for at, result in _results(jobs, self.tick):
+        for at, result in self._results(jobs):
             if isinstance(result, Back):
                 self.compiled += 1
                 self.objects[jobs[at].key] = result
@@ -99,6 +102,14 @@ class Compilation:
                 nodes = _nodes_of(plan, jobs[at].key)
                 self._give_up(self.graph, nodes, jobs[at], _as_error(result), whole=True)
         return sources.keys() <= self.objects.keys()
+
+    def _results(self, jobs: Sequence[Job]) -> list[tuple[int, object]]:
+        """Every job's result or exception, from the workers or from this process."""
+        if needs_this_process(self.target):
+            _say_inline()
+        if options.compile == "inline" or needs_this_process(self.target):
+            return [(i, _inline(job)) for i, job in enumerate(jobs)]
+        return list(pool.run(jobs, self.tick)) if jobs else []
 
     def _give_up(self, graph: Graph, nodes: tuple[int, ...], job: Job, error: Exception, whole: bool = False) -> None:
         """Move the nodes behind a failure to the host: those that it names, else those that fail alone, else all."""
@@ -111,7 +122,7 @@ class Compilation:
         probes = list(dict.fromkeys(alone))
         failed = {
             probes[at]: _one_line(result)
-            for at, result in _results([ProbeJob(p, self.target) for p in probes], self.tick)
+            for at, result in self._results([ProbeJob(p, self.target) for p in probes])
             if isinstance(result, Exception)
         }
         for probe, reason in failed.items():
@@ -138,11 +149,10 @@ class Compilation:
             self.stages[stage] = self.stages.get(stage, 0.0) + time.perf_counter() - start
 
 
-def _results(jobs: Sequence[Job], tick: Tick) -> list[tuple[int, object]]:
-    """Every job's result or exception, from the workers or, for debugging, from this process."""
-    if options.compile == "inline":
-        return [(i, _inline(job)) for i, job in enumerate(jobs)]
-    return list(pool.run(jobs, tick)) if jobs else []
+@lru_cache
+def _say_inline() -> None:
+    if not options.quiet:
+        print("mlirdev: a pass of __main__ is in use, so kernels are compiled in this process", file=sys.stderr)
 
 
 def _inline(job: Job) -> object:

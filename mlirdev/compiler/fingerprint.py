@@ -7,8 +7,8 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
+from mlirdev.compiler.chosen import pipelines_fingerprint
 from mlirdev.graph import Graph
-from mlirdev.options import options
 from mlirdev.target import Target
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -34,12 +34,17 @@ def code_fingerprint() -> str:
 
 def kernel_key(source_key: str, kind: str, target: Target) -> str:
     """The key of a kernel's object in memory and on disk; also its symbol's suffix."""
-    return _hash("kernel", source_key, kind, target.fingerprint, options.pipeline, code_fingerprint())
+    return _hash("kernel", source_key, kind, _compiler(target))
 
 
 def graph_key(graph: Graph, target: Target) -> str:
     """The key of a graph's plan in memory and on disk."""
-    return _hash("graph", str(graph), target.fingerprint, options.pipeline, code_fingerprint())
+    return _hash("graph", str(graph), _compiler(target))
+
+
+@lru_cache
+def _compiler(target: Target) -> str:
+    return f"{target.fingerprint} {pipelines_fingerprint(target)} {code_fingerprint()}"
 
 
 def _hash(*parts: str) -> str:
