@@ -1,0 +1,80 @@
+"""The target and pipelines that the options choose, and a hash of all that these refer to.
+
+`MLIRDEV_PIPELINE` holds `stage=pipeline` pairs, comma-separated: "graph=mine.yaml,kernel=scalar"; a pipeline
+without a stage is the kernel pipeline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from mlirdev.errors import OptionError
+from mlirdev.jit import resolve_target
+from mlirdev.options import options
+from mlirdev.passes.pipeline import Step, load_pipeline
+from mlirdev.target import Target, load_target
+
+# Modules whose functions a worker can't import: their passes run in this process.
+_MAIN = "__main__"
+
+
+def chosen_target() -> Target:
+    """The target of the options, for this machine, with the pipelines of the options."""
+    target = _resolved(options.target)
+    return _with_pipelines(target, options.pipeline) if options.pipeline else target
+
+
+def pipelines_fingerprint(target: Target) -> str:
+    """A hash of the target's pipelines: their steps, transform files and the code of passes from elsewhere."""
+    digest = hashlib.sha256()
+    for step in _steps(target):
+        digest.update(f"{step.kind}:{step};".encode())
+        for path in _files(step):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def needs_this_process(target: Target) -> bool:
+    """Whether a pass lives in the program's own script or notebook, which no worker can import."""
+    return any(step.kind == "python" and step.text.startswith(f"{_MAIN}:") for step in _steps(target))
+
+
+@lru_cache
+def _resolved(name: str) -> Target:
+    return resolve_target(load_target(name))
+
+
+@lru_cache
+def _with_pipelines(target: Target, text: str) -> Target:
+    pipelines = dict(target.pipelines)
+    for item in text.split(","):
+        stage, _, name = item.rpartition("=")
+        stage = stage.strip() or "kernel"
+        if stage not in pipelines:
+            raise OptionError(f"no stage '{stage}' in pipeline '{text}'; stages: {', '.join(pipelines)}")
+        load_pipeline(name.strip())
+        pipelines[stage] = name.strip()
+    return replace(target, pipelines=tuple(sorted(pipelines.items())))
+
+
+def _steps(target: Target) -> list[Step]:
+    return [step for _, name in target.pipelines for step in load_pipeline(name).steps]
+
+
+def _files(step: Step) -> list[Path]:
+    """The files that a step's meaning depends on, beyond our own code."""
+    if step.kind == "transform":
+        return [Path(step.text)]
+    if step.kind != "python":
+        return []
+    name = step.text.partition(":")[0]
+    spec = None if name == _MAIN else find_spec(name.partition(".")[0])
+    if spec is None or spec.origin is None:
+        return []
+    if spec.submodule_search_locations:
+        return sorted(p for folder in spec.submodule_search_locations for p in Path(folder).rglob("*.py"))
+    return [Path(spec.origin)]
