@@ -13,6 +13,7 @@ would close a cycle through a third group isn't made; predecessor and successor 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from torch_mlir import ir
@@ -175,12 +176,11 @@ class Grouping:
         for node in absorbed.ops:
             node.group = group.number
         del self._groups[absorbed.number]
-        gone, bit = ~(1 << absorbed.number), 1 << group.number
-        for other in self._groups.values():
-            if other.before >> absorbed.number & 1:
-                other.before = other.before & gone | bit
-            if other.after >> absorbed.number & 1:
-                other.after = other.after & gone | bit
+        gone = ~(1 << absorbed.number)
+        for number in _bits(before):
+            self._groups[number].after &= gone
+        for number in _bits(after):
+            self._groups[number].before &= gone
         group.before, group.after = before, after
         for readers in map(self._readers.get, absorbed.inputs):
             if readers is not None and absorbed.number in readers:
@@ -189,12 +189,19 @@ class Grouping:
 
     def _spread(self, group: Group) -> None:
         """Tell all groups before and after about each other."""
-        bit = 1 << group.number
-        for other in self._groups.values():
-            if group.before >> other.number & 1:
-                other.after |= group.after | bit
-            if group.after >> other.number & 1:
-                other.before |= group.before | bit
+        after, before = group.after | 1 << group.number, group.before | 1 << group.number
+        for number in _bits(group.before):
+            self._groups[number].after |= after
+        for number in _bits(group.after):
+            self._groups[number].before |= before
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """The positions of a mask's ones."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
 
 
 def _inserts(group: Group) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from torch_mlir import ir
 from torch_mlir.dialects import arith, func
 
-from mlirdev.errors import InternalError, LoweringError
+from mlirdev.errors import InternalError
 from mlirdev.graph import Sym
 from mlirdev.passes.dim_trace import DimTrace, element_type, tensor_shape
 from mlirdev.passes.grouping import Group
@@ -22,8 +22,6 @@ from mlirdev.passes.op_graph import OpGraph, OpNode, Role, inner_ops
 from mlirdev.plan import BufferParam, DimParam, Param, PlanDim, ScalarParam, Signature
 
 NODE_NAME = re.compile(r'"n(\d+)"')
-# The locations of a body's block arguments can't be set, and nobody reads them.
-BLOCK_ARGUMENTS = re.compile(r"^ *\^bb\d+\(.*\):", re.MULTILINE)
 
 
 @dataclass(eq=False, slots=True)
@@ -63,13 +61,9 @@ class Outliner:
         if not module.operation.verify():
             raise InternalError("an outlined kernel isn't valid IR")
         nodes = number_locations(module)
-        plain = str(module.operation.get_asm(use_local_scope=True, assume_verified=True))
-        if "dense_resource<" in plain:
-            # The bindings print such a constant without its data.
-            raise LoweringError(nodes, "it holds a constant whose data MLIR doesn't print")
-        key = kernel_key(plain, signature)
+        key = kernel_key(module_text(module), signature)
         if key not in self.sources:
-            self.sources[key] = KernelSource(key, group.kind, located_text(module), signature)
+            self.sources[key] = KernelSource(key, group.kind, module_text(module, locations=True), signature)
         return Outlined(self.sources[key], outside, nodes)
 
     # --- what comes from outside --------------------------------------------------------------------
@@ -211,7 +205,11 @@ def number_locations(module: ir.Module) -> tuple[int, ...]:
         for number, op in enumerate(inner_ops(module.body.operations[0].operation)):
             match = NODE_NAME.search(str(op.location))
             found.append(int(match[1]) if match else -1)
-            op.location = ir.Location.name(f"n{number}")
+            op.location = location = ir.Location.name(f"n{number}")
+            for region in op.regions:
+                for block in region.blocks:
+                    for argument in block.arguments:
+                        argument.set_location(location)
     return _filled(found)
 
 
@@ -226,10 +224,14 @@ def _filled(nodes: list[int]) -> tuple[int, ...]:
     return tuple(filled)
 
 
-def located_text(module: ir.Module) -> str:
-    """The module with its ops' numbers as locations and nothing of the caller's."""
-    text = module.operation.get_asm(use_local_scope=True, enable_debug_info=True, assume_verified=True)
-    return BLOCK_ARGUMENTS.sub(lambda m: NODE_NAME.sub('"n"', m[0]).replace(' loc("n")', ""), str(text))
+def module_text(module: ir.Module, locations: bool = False) -> str:
+    """The module as text that parses again, all constants in full."""
+    asm = module.operation.get_asm
+    text = str(asm(use_local_scope=True, enable_debug_info=locations, assume_verified=True))
+    if "dense_resource<" not in text:
+        return text
+    # Printed in local scope, the data of such a constant would be left out.
+    return str(asm(enable_debug_info=locations, assume_verified=True))
 
 
 def sym_arguments(arguments: tuple[ir.Value, ...], count: int) -> dict[ir.Value, Sym]:
