@@ -27,8 +27,8 @@ COMMENTS = {".mlir": "//", ".ll": ";", ".s": "#", ".txt": "#"}
 # What torch-mlir-opt knows: fewer dialects and passes than its Python package.
 # fmt: off
 OPT_DIALECTS = frozenset([
-    "arith", "builtin", "cf", "complex", "func", "linalg", "memref", "ml_program", "scf", "tensor", "tm_tensor", "torch",
-    "torch_c",
+    "arith", "builtin", "cf", "complex", "func", "linalg", "memref", "ml_program", "scf", "tensor", "tm_tensor",
+    "torch", "torch_c",
 ])
 OPT_PASSES = frozenset([
     "canonicalize", "cse", "inline", "loop-invariant-code-motion", "memref-expand", "strip-debuginfo", "symbol-dce",
