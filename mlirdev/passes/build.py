@@ -1,0 +1,122 @@
+"""Write loops and index arithmetic: sizes are ints where they are known, values where they aren't, and fold early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from torch_mlir import ir
+
+from mlirdev.passes.ops import emit, index_constant
+
+Index: TypeAlias = Any  # an int, or a value of type index
+
+
+def as_value(index: Index) -> Any:
+    return index_constant(index) if isinstance(index, int) else index
+
+
+def _binary(name: str, a: Index, b: Index) -> Any:
+    return emit(name, [ir.IndexType.get()], [as_value(a), as_value(b)])
+
+
+def add(a: Index, b: Index) -> Index:
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    if isinstance(a, int) and a == 0:
+        return b
+    if isinstance(b, int) and b == 0:
+        return a
+    return _binary("arith.addi", a, b)
+
+
+def subtract(a: Index, b: Index) -> Index:
+    if isinstance(a, int) and isinstance(b, int):
+        return a - b
+    return a if isinstance(b, int) and b == 0 else _binary("arith.subi", a, b)
+
+
+def multiply(a: Index, b: Index) -> Index:
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, int) and x == 0:
+            return 0
+        if isinstance(x, int) and x == 1:
+            return y
+    return _binary("arith.muli", a, b)
+
+
+def minimum(a: Index, b: Index) -> Index:
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    return _binary("arith.minsi", a, b)
+
+
+def divide_up(a: Index, b: int) -> Index:
+    if isinstance(a, int):
+        return -(-a // b)
+    return _binary("arith.divui", add(a, b - 1), b)
+
+
+def divide(a: Index, b: Index) -> Index:
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    return a if isinstance(b, int) and b == 1 else _binary("arith.divui", a, b)
+
+
+def remainder(a: Index, b: Index) -> Index:
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b
+    return _binary("arith.remui", a, b)
+
+
+def product(sizes: Sequence[Index]) -> Index:
+    result: Index = 1
+    for size in sizes:
+        result = multiply(result, size)
+    return result
+
+
+def unflatten(flat: Index, sizes: Sequence[Index]) -> list[Index]:
+    """The coordinates, outermost first, of element number `flat` of a row-major box."""
+    coordinates: list[Index] = []
+    for size in reversed(sizes[1:]):
+        coordinates.append(remainder(flat, size))
+        flat = divide(flat, size)
+    return [flat, *reversed(coordinates)] if sizes else []
+
+
+@dataclass
+class Loop:
+    """A loop being written: `iv`, the values it carries, and (set inside) what it yields; `results` afterwards."""
+
+    iv: Any
+    carried: list[Any]
+    yields: list[Any] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
+
+
+@contextmanager
+def for_loop(start: Index, stop: Index, step: Index = 1, carried: Sequence[Any] = ()) -> Iterator[Loop]:
+    """Write an scf.for; what is emitted inside goes into its body."""
+    bounds = [as_value(start), as_value(stop), as_value(step)]
+    op = ir.Operation.create(
+        "scf.for", results=[v.type for v in carried], operands=[*bounds, *carried], regions=1
+    )
+    block = ir.Block.create_at_start(op.regions[0], [ir.IndexType.get(), *(v.type for v in carried)])
+    iv, *inside = block.arguments
+    loop = Loop(iv, list(inside))
+    with ir.InsertionPoint(block):
+        yield loop
+        emit("scf.yield", [], loop.yields)
+    loop.results = list(op.results)
+
+
+@contextmanager
+def insert_into(region: Any) -> Iterator[None]:
+    """Write the only block of a region without arguments; its terminator is the caller's."""
+    with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
+        yield

@@ -1,0 +1,72 @@
+"""Replace contractions on buffers by our schedule for them (gemm.py); what it doesn't fit stays for linalg-to-loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_mlir import ir
+
+from mlirdev.passes.build import product
+from mlirdev.passes.contraction import Contraction, find_contraction
+from mlirdev.passes.gemm import Gemm
+from mlirdev.passes.nests import is_nest, read_nest, root_of
+from mlirdev.passes.ops import kernel_function, users, walk
+from mlirdev.target import Target
+
+NAME = "schedule-contractions"
+
+
+def run(module: ir.Module, target: Target, *, least_work: int = 4096) -> None:
+    for op in [op for op in walk(kernel_function(module)) if is_nest(op) and not _is_parallel(op)]:
+        contraction = find_contraction(read_nest(op))
+        if contraction is None or not _is_worth_it(contraction, least_work):
+            continue
+        fill = _zero_fill_before(op, contraction.c.memref)
+        with ir.InsertionPoint(op), op.location:
+            Gemm(contraction, target, zero_init=fill is not None, epilogue=None).emit()
+        op.erase()
+        if fill is not None:
+            fill.erase()
+
+
+def _is_parallel(op: Any) -> bool:
+    return all("parallel" in str(a) for a in op.attributes["iterator_types"])
+
+
+def _is_worth_it(c: Contraction, least_work: int) -> bool:
+    """Whether packing pays: there is more than one row, a vector of columns, and enough work altogether."""
+    rows, columns, depth = (product_or_none(c.extents(d)) for d in (c.m, c.n, c.k))
+    if not isinstance(c.c.element_type, (ir.F32Type, ir.F64Type)) or c.a.strides[c.k[-1]] is None:
+        return False
+    if rows is not None and rows < 2 or columns is not None and columns < 4:
+        return False
+    return None in (rows, columns, depth) or (rows or 1) * (columns or 1) * (depth or 1) >= least_work
+
+
+def product_or_none(extents: list[Any]) -> int | None:
+    return product(extents) if all(isinstance(e, int) for e in extents) else None
+
+
+def _zero_fill_before(op: Any, memref: Any) -> Any | None:
+    """The generic that fills C with zeros, if nothing else touches C in between."""
+    touching = [user for user in users(memref) if user.block == op.block and user.is_before_in_block(op)]
+    last = None
+    for user in touching:
+        last = user if last is None or last.is_before_in_block(user) else last
+    if last is None or root_of(memref) != memref or not is_nest(last) or not _fills_with_zero(last):
+        return None
+    return last
+
+
+def _fills_with_zero(op: Any) -> bool:
+    body = [view.operation for view in op.regions[0].blocks[0].operations]
+    if len(op.operands) > 2 or [b.name for b in body] != ["linalg.yield"] or not _is_parallel(op):
+        return False
+    value = body[0].operands[0]
+    arguments = list(op.regions[0].blocks[0].arguments)
+    source = op.operands[arguments.index(value)] if value in arguments else value
+    owner = source.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return False
+    attribute = owner.operation.attributes["value"]
+    return isinstance(attribute, ir.FloatAttr) and attribute.value == 0.0
