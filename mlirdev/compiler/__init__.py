@@ -14,7 +14,7 @@ import threading
 import time
 from weakref import WeakValueDictionary
 
-from mlirdev.compiler import cache
+from mlirdev.compiler import cache, fingerprint, verdicts
 from mlirdev.compiler.chosen import chosen_target
 from mlirdev.compiler.difference import describe, nearest
 from mlirdev.compiler.driver import Compilation
@@ -95,7 +95,8 @@ def _plan(compilation: Compilation) -> tuple[cache.CompiledPlan, bool]:
     if compiled is not None and _load_objects(compilation, compiled):
         return compiled, True
     compiled = compilation.run()
-    cache.store_plan(key, compiled)
+    if not compilation.failed:  # what failed for a passing reason gets another chance in the next process
+        cache.store_plan(key, compiled)
     return compiled, False
 
 
@@ -123,3 +124,12 @@ def _reference(graph: Graph, name: str) -> Executable:
     """Every node on the host: the reference that compiled graphs are compared with."""
     plan = join(graph, [HostPart(n) for n in range(len(graph.nodes))], {})
     return Executable(name, graph, plan, {}, {}, dict.fromkeys(range(len(graph.nodes)), "reference"))
+
+
+def forget() -> None:
+    """Drop what this process knows of graphs, kernels, verdicts and code, as a new process would start."""
+    with _lock:
+        _graphs.clear()
+        _kernels.clear()
+        verdicts.clear()
+        fingerprint.clear()

@@ -24,7 +24,7 @@ from mlirdev.compiler.jobs import BackJob, FrontJob, Job, ProbeJob
 from mlirdev.compiler.partition import NativePart, Part, join, single_node, split
 from mlirdev.compiler.pool import WorkerDied, pool
 from mlirdev.compiler.stages import Back, Front, Refused
-from mlirdev.errors import LoweringError, MlirdevError
+from mlirdev.errors import LoweringError, MlirdevError, OptionError
 from mlirdev.events import WorkerLost, emit
 from mlirdev.graph import Graph
 from mlirdev.options import options
@@ -51,6 +51,7 @@ class Compilation:
     host: dict[int, str] = field(default_factory=dict)
     objects: dict[str, Back] = field(default_factory=dict)
     compiled: int = 0
+    failed: bool = False
     stages: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> cache.CompiledPlan:
@@ -113,6 +114,8 @@ class Compilation:
 
     def _give_up(self, graph: Graph, nodes: tuple[int, ...], job: Job, error: Exception, whole: bool = False) -> None:
         """Move the nodes behind a failure to the host: those that it names, else those that fail alone, else all."""
+        if isinstance(error, OptionError):  # the user's pipeline: nothing to fall back from
+            raise error
         if isinstance(error, LoweringError):
             self.host.update({nodes[n]: error.reason for n in error.nodes})
             if error.nodes:
@@ -131,6 +134,7 @@ class Compilation:
         self.host.update(guilty or dict.fromkeys(nodes, _one_line(error)))
 
     def _report(self, job: Job, error: Exception) -> None:
+        self.failed = True
         folder = reproducer.write(job, error)
         if isinstance(error, WorkerDied):
             emit(WorkerLost(graph=self.name, reproducer=folder))

@@ -49,3 +49,9 @@ def _compiler(target: Target) -> str:
 
 def _hash(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def clear() -> None:
+    """Read the code again when a key is next made."""
+    code_fingerprint.cache_clear()
+    _compiler.cache_clear()

@@ -44,3 +44,8 @@ def _load(target: Target) -> dict[str, dict[str, str]]:
 
 def _key(target: Target) -> str:
     return f"{target.fingerprint}-{code_fingerprint()}"
+
+
+def clear() -> None:
+    """Read the verdicts again when they are next needed."""
+    _known.clear()

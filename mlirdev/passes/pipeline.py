@@ -175,9 +175,9 @@ def _schedule_path(pipeline: Path, name: str) -> Path:
 
 
 def make_step(kind: str, text: str, options: dict[str, OptionValue]) -> Step:
-    """A Step, its name and options checked as far as no MLIR context is needed."""
+    """A Step, its options checked. A pass is imported only where it has some: a cache key is made without MLIR."""
     step = Step(kind, text, tuple(sorted(options.items())))
-    if kind in ("pass", "python"):
+    if options and kind in ("pass", "python"):
         check_options(step.info, options)
     elif options:
         raise OptionError(f"step '{kind}: {text}' takes no options here; write them as MLIR does: name{{option=value}}")

@@ -20,6 +20,7 @@ from torch_mlir.passmanager import PassManager
 from mlirdev.errors import MlirdevError, OptionError, PassError
 from mlirdev.events import ComingPass, Observer, announce, no_observer
 from mlirdev.passes.pipeline import Pipeline, Step, load_pipeline, single_passes
+from mlirdev.passes.registry import check_options
 from mlirdev.target import Target
 
 
@@ -73,8 +74,10 @@ def run_step(module: ir.Module, step: Step, target: Target, stage: str) -> None:
 
 
 def check_steps(steps: tuple[Step, ...]) -> None:
-    """Raise OptionError for an upstream pass that MLIR doesn't know; needs a current context."""
+    """Raise OptionError for a pass that MLIR doesn't know or that can't be imported; needs a current context."""
     for step in steps:
+        if step.kind in ("pass", "python"):
+            check_options(step.info, dict(step.options))
         if step.kind != "mlir":
             continue
         try:

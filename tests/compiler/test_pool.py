@@ -17,7 +17,7 @@ from mlirdev.compiler.pool import Pool, WorkerDied
 from mlirdev.options import options
 
 sys.path.insert(0, str(Path(__file__).parent))
-import crashing_jobs as jobs  # noqa: E402  # by name, as the workers import it
+import crashing_jobs as jobs  # by name, as the workers import it
 
 
 @pytest.fixture
