@@ -17,9 +17,9 @@ import importlib
 from functools import cache
 from typing import Any
 
-from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Rule, Table
+from mlirdev.lazy.specs.types import DataDependentError, Meta, OutSpec, Row, Rule, Table
 
-__all__ = ["Meta", "OutSpec", "Rule", "rule_for"]
+__all__ = ["DataDependentError", "Meta", "OutSpec", "Rule", "rule_for"]
 
 FAMILIES = (
     "pointwise",
@@ -27,7 +27,14 @@ FAMILIES = (
     "reductions",
     "contractions",
     "convolution",
+    "pooling",
+    "norms",
+    "losses",
+    "indexing",
+    "shaping",
     "factories",
+    "sorting",
+    "resampling",
 )
 
 

@@ -98,6 +98,10 @@ DTYPE_NAMES = {
 }
 
 
+def title(meta: Meta) -> str:
+    return DTYPE_NAMES[meta.dtype]
+
+
 def not_implemented(kernel: str, dtype: torch.dtype) -> NoReturn:
     """What a CPU kernel raises for an element type it doesn't know."""
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{DTYPE_NAMES.get(dtype, dtype)}'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirdev.lazy.specs.checks import DTYPE_NAMES, c_name, check_expandable, crossed, fail, require, shown
+from mlirdev.lazy.specs.checks import c_name, check_expandable, crossed, fail, require, shown, title
 from mlirdev.lazy.specs.layout import strides_of
 from mlirdev.lazy.specs.pointwise import elementwise
 from mlirdev.lazy.specs.promotion import result_dtype
@@ -39,13 +39,9 @@ def addmm(self: Meta, mat1: Meta, mat2: Meta, *_: Any) -> OutSpec:
     _expandable(self.shape, shape)
     _same_dtype(mat1, mat2)
     require(
-        self.dtype is mat2.dtype, f"self and mat2 must have the same dtype, but got {_title(self)} and {_title(mat2)}"
+        self.dtype is mat2.dtype, f"self and mat2 must have the same dtype, but got {title(self)} and {title(mat2)}"
     )
     return OutSpec(shape, self.dtype)
-
-
-def _title(meta: Meta) -> str:
-    return DTYPE_NAMES[meta.dtype]
 
 
 def _expandable(shape: Shape, target: Shape) -> None:
@@ -76,7 +72,7 @@ def _batched(a: Meta, b: Meta, first: str, second: str) -> Shape:
 
 def bmm(self: Meta, mat2: Meta) -> OutSpec:
     shape = _batched(self, mat2, "batch1", "batch2")
-    require(self.dtype is mat2.dtype, f"expected scalar type {_title(self)} but found {_title(mat2)}")
+    require(self.dtype is mat2.dtype, f"expected scalar type {title(self)} but found {title(mat2)}")
     return OutSpec(shape, self.dtype)
 
 
@@ -119,7 +115,7 @@ def addmv(self: Meta, mat: Meta, vec: Meta, *_: Any) -> OutSpec:
 def _mv_sizes(mat: Meta, vec: Meta) -> None:
     m, n = mat.shape
     require(n == vec.shape[0], f"size mismatch, got input ({m}), mat ({m}x{n}), vec ({vec.shape[0]})")
-    require(mat.dtype is vec.dtype, f"expected scalar type {_title(mat)} but found {_title(vec)}")
+    require(mat.dtype is vec.dtype, f"expected scalar type {title(mat)} but found {title(vec)}")
 
 
 def dot(self: Meta, tensor: Meta) -> OutSpec:
@@ -129,7 +125,7 @@ def dot(self: Meta, tensor: Meta) -> OutSpec:
     )
     require(
         self.dtype is tensor.dtype,
-        f"dot : expected both vectors to have same dtype, but found {_title(self)} and {_title(tensor)}",
+        f"dot : expected both vectors to have same dtype, but found {title(self)} and {title(tensor)}",
     )
     a, b = self.shape[0], tensor.shape[0]
     require(
@@ -182,7 +178,7 @@ def linear(input: Meta, weight: Meta, bias: Meta | None = None) -> OutSpec:
         _expandable(bias.shape, shape)
     require(
         input.dtype is weight.dtype,
-        f"mat1 and mat2 must have the same dtype, but got {_title(input)} and {_title(weight)}",
+        f"mat1 and mat2 must have the same dtype, but got {title(input)} and {title(weight)}",
     )
     return OutSpec(shape, input.dtype)
 

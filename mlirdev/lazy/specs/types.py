@@ -35,8 +35,13 @@ class OutSpec(NamedTuple):
     stride: Strides = None
 
 
+class DataDependentError(NotImplementedError):
+    """The result's shape depends on the operands' values (a mask as an index): run it, don't record it."""
+
+
 class Rule(Protocol):
-    """The results' specs from an overload's arguments. Pure; raises what eager raises for wrong arguments.
+    """The results' specs from an overload's arguments. Pure; raises what eager raises for wrong arguments,
+    and DataDependentError where only the values tell the shape.
 
     None stands for a result that eager leaves undefined (a gradient that `output_mask` excludes).
     """

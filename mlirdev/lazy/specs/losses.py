@@ -1,0 +1,156 @@
+"""Losses and their backwards. `reduction`: 0 none, 1 mean, 2 sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from mlirdev.lazy.specs.checks import fail, require, shown
+from mlirdev.lazy.specs.layout import like_strides
+from mlirdev.lazy.specs.pointwise import elementwise
+from mlirdev.lazy.specs.promotion import result_dtype
+from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Shape, Table, rows
+
+
+def pair(reduction_at: int) -> Row:
+    """A loss of (self, target) whose `reduction` is the argument of that number."""
+
+    def rule(*args: Any) -> OutSpec:
+        spec = elementwise(args[:2])
+        return spec if args[reduction_at] == 0 else OutSpec((), spec.dtype)
+
+    return rule
+
+
+def pair_backward(grad_output: Meta, self: Meta, target: Meta, *_: Any) -> OutSpec:
+    return elementwise((grad_output, self, target))
+
+
+def binary_cross_entropy(self: Meta, target: Meta, weight: Meta | None = None, reduction: int = 1) -> OutSpec:
+    require(
+        self.shape == target.shape,
+        f"Using a target size (torch.Size({shown(target.shape)})) that is different to the input size "
+        f"(torch.Size({shown(self.shape)})) is deprecated. Please ensure they have the same size.",
+    )
+    return OutSpec(self.shape, self.dtype, like_strides(self)) if reduction == 0 else OutSpec((), self.dtype)
+
+
+def binary_cross_entropy_backward(grad_output: Meta, self: Meta, *_: Any) -> OutSpec:
+    return OutSpec(self.shape, self.dtype, like_strides(self))
+
+
+def with_logits(
+    self: Meta, target: Meta, weight: Meta | None = None, pos_weight: Meta | None = None, reduction: int = 1
+) -> OutSpec:
+    dtype = result_dtype((self, target))
+    if reduction != 0:
+        return OutSpec((), dtype)
+    return elementwise((self, target), dtype)
+
+
+def _check_classes(self: Meta, target: Meta, weight: Meta | None) -> None:
+    require(0 < len(self.shape) <= 2, "input tensor should be 1D or 2D")
+    require(
+        len(target.shape) <= 1,
+        "0D or 1D target tensor expected, multi-target not supported",
+    )
+    if len(self.shape) == 2 or target.shape:
+        fits = self.shape[:1] == target.shape or len(self.shape) == 1
+        require(fits, f"size mismatch (got input: {shown(self.shape)}, target: {shown(target.shape)})")
+    _check_weight(self.shape[-1], weight)
+
+
+def _check_weight(classes: int, weight: Meta | None) -> None:
+    require(
+        weight is None or weight.shape == (classes,),
+        f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+        f"shape: {shown(weight.shape) if weight else ''}",
+    )
+
+
+def _check_index_dtype(target: Meta, name: str) -> None:
+    if target.dtype not in (torch.int64, torch.uint8):
+        fail(f"expected scalar type Long but found {name}")
+
+
+def nll_loss(
+    self: Meta, target: Meta, weight: Meta | None, reduction: int, ignore_index: int
+) -> tuple[OutSpec, OutSpec]:
+    _check_classes(self, target, weight)
+    shape: Shape = self.shape[:1] if reduction == 0 and len(self.shape) == 2 else ()
+    return OutSpec(shape, self.dtype), OutSpec((), self.dtype)
+
+
+def nll_loss_backward(grad_output: Meta, self: Meta, *_: Any) -> OutSpec:
+    return OutSpec(self.shape, self.dtype)
+
+
+def nll_loss2d(
+    self: Meta, target: Meta, weight: Meta | None, reduction: int, ignore_index: int
+) -> tuple[OutSpec, OutSpec]:
+    require(
+        len(target.shape) == 3,
+        f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(target.shape)}",
+    )
+    require(
+        len(self.shape) == 4,
+        f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {len(self.shape)}",
+    )
+    require(
+        (self.shape[0], *self.shape[2:]) == target.shape,
+        f"size mismatch (got input: {shown(self.shape)} , target: {shown(target.shape)}",
+    )
+    _check_weight(self.shape[1], weight)
+    return OutSpec(target.shape if reduction == 0 else (), self.dtype), OutSpec((), self.dtype)
+
+
+def nll_loss2d_backward(grad_output: Meta, self: Meta, *_: Any) -> OutSpec:
+    return OutSpec(self.shape, self.dtype, like_strides(self))
+
+
+def multi_margin(
+    self: Meta, target: Meta, p: Any = 1, margin: Any = 1, weight: Meta | None = None, reduction: int = 1
+) -> OutSpec:
+    return OutSpec(target.shape if reduction == 0 else (), self.dtype)
+
+
+def multilabel_margin(self: Meta, target: Meta, reduction: int) -> tuple[OutSpec, OutSpec]:
+    shape: Shape = self.shape[:1] if reduction == 0 and len(self.shape) == 2 else ()
+    return OutSpec(shape, self.dtype), OutSpec(target.shape, self.dtype)
+
+
+def margin_backward(grad_output: Meta, self: Meta, *_: Any) -> OutSpec:
+    return OutSpec(self.shape, self.dtype)
+
+
+def ctc_loss(
+    log_probs: Meta, targets: Meta, input_lengths: Any, target_lengths: Any, *_: Any
+) -> tuple[OutSpec, OutSpec]:
+    """The second result's last dim is 2 · the longest target + 1."""
+    time, batch, _classes = log_probs.shape
+    longest = max(target_lengths, default=0)
+    states = 2 * longest + 1
+    return OutSpec((batch,), log_probs.dtype), OutSpec((batch, time, states), log_probs.dtype)
+
+
+def ctc_loss_backward(grad: Meta, log_probs: Meta, *_: Any) -> OutSpec:
+    return OutSpec(log_probs.shape, log_probs.dtype)
+
+
+TABLE: Table = {
+    **rows(pair(2), "mse_loss smooth_l1_loss huber_loss soft_margin_loss"),
+    **rows(pair_backward, "mse_loss_backward smooth_l1_loss_backward huber_loss_backward soft_margin_loss_backward"),
+    **rows(binary_cross_entropy, "binary_cross_entropy"),
+    **rows(binary_cross_entropy_backward, "binary_cross_entropy_backward"),
+    **rows(with_logits, "binary_cross_entropy_with_logits"),
+    **rows(nll_loss, "nll_loss_forward"),
+    **rows(nll_loss_backward, "nll_loss_backward"),
+    **rows(nll_loss2d, "nll_loss2d_forward"),
+    **rows(nll_loss2d_backward, "nll_loss2d_backward"),
+    **rows(multi_margin, "multi_margin_loss"),
+    **rows(multilabel_margin, "multilabel_margin_loss_forward"),
+    **rows(margin_backward, "multi_margin_loss_backward multilabel_margin_loss_backward"),
+    **rows(ctc_loss, "_ctc_loss"),
+    **rows(ctc_loss_backward, "_ctc_loss_backward _ctc_loss_backward.Tensor"),
+}

@@ -1,0 +1,200 @@
+"""Pooling and its backward. Results keep the input's suggested memory format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from mlirdev.lazy.specs.checks import fail, require, shown
+from mlirdev.lazy.specs.layout import numel, suggested_strides
+from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Shape, Table, rows
+
+
+def pooled_size(size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mode: bool) -> int:
+    """Windows along one dim; with `ceil_mode` the last one must still start inside the input or its left padding."""
+    span = size + 2 * pad - dilation * (kernel - 1) - 1 + (stride - 1 if ceil_mode else 0)
+    count = span // stride + 1
+    if ceil_mode and (count - 1) * stride >= size + pad:
+        count -= 1
+    return count
+
+
+def _spread(values: Shape, rank: int) -> Shape:
+    return values * rank if len(values) == 1 else tuple(values)
+
+
+def _windows(
+    self: Meta, rank: int, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool, name: str
+) -> Shape:
+    """The pooled shape, after the checks that eager makes."""
+    kernel, padding, dilation = _spread(kernel, rank), _spread(padding, rank), _spread(dilation, rank)
+    stride = _spread(stride, rank) if stride else kernel
+    _check_window(self, rank, kernel, stride, padding, dilation, name)
+    windows = zip(self.shape[-rank:], kernel, stride, padding, dilation, strict=True)
+    sizes = tuple(pooled_size(*window, ceil_mode) for window in windows)
+    if min(sizes) < 1:
+        before = "x".join(map(str, self.shape[-rank - 1 :]))
+        after = "x".join(map(str, (self.shape[-rank - 1], *sizes)))
+        fail(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
+    return (*self.shape[:-rank], *sizes)
+
+
+def _check_window(
+    self: Meta, rank: int, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, name: str
+) -> None:
+    require(min(kernel) > 0, "kernel size should be greater than zero")
+    require(min(stride) > 0, "stride should be greater than zero")
+    require(min(dilation) > 0, "dilation should be greater than zero")
+    for k, p, d in zip(kernel, padding, dilation, strict=True):
+        require(p >= 0, f"pad must be non-negative, but got pad: {p}")
+        require(
+            p <= (d * (k - 1) + 1) // 2,
+            f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}",
+        )
+    plain, batched = rank + 1, rank + 2
+    require(
+        len(self.shape) in (plain, batched) and 0 not in self.shape[len(self.shape) - plain :],
+        f"{name}: Expected {plain}D or {batched}D (batch mode) tensor with optional 0 dim batch size for input, but "
+        f"got: {shown(self.shape)}",
+    )
+
+
+def max_pool(rank: int) -> Row:
+    """Maxima and their int64 positions."""
+
+    def rule(
+        self: Meta, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool = False
+    ) -> tuple[OutSpec, OutSpec]:
+        shape = _windows(self, rank, kernel, stride, padding, dilation, ceil_mode, f"max_pool{rank}d")
+        strides = suggested_strides(self, shape)
+        return OutSpec(shape, self.dtype, strides), OutSpec(shape, torch.int64, strides)
+
+    return rule
+
+
+def avg_pool(rank: int) -> Row:
+    def rule(
+        self: Meta,
+        kernel: Shape,
+        stride: Shape,
+        padding: Shape,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> OutSpec:
+        require(divisor_override != 0, "divisor must be not zero")
+        shape = _windows(self, rank, kernel, stride, padding, (1,), ceil_mode, f"avg_pool{rank}d")
+        return OutSpec(shape, self.dtype, suggested_strides(self, shape))
+
+    return rule
+
+
+def like_input(grad_output: Meta, self: Meta, *_: Any) -> OutSpec:
+    """A backward: the input's shape in its suggested format."""
+    return OutSpec(self.shape, self.dtype, suggested_strides(self, self.shape))
+
+
+def contiguous_like_input(grad_output: Meta, self: Meta, *_: Any) -> OutSpec:
+    return OutSpec(self.shape, self.dtype)
+
+
+def _adaptive_shape(self: Meta, output_size: Shape, rank: int, name: str) -> Shape:
+    require(
+        len(self.shape) in (rank + 1, rank + 2),
+        f"{name}: Expected {rank + 1}D or {rank + 2}D tensor, but got {shown(self.shape)}",
+    )
+    require(
+        0 not in self.shape[-rank:],
+        f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+        f"{shown(self.shape)} with dimension {len(self.shape) - rank} being empty",
+    )
+    require(min(output_size) >= 0, f"{name}: elements of output_size must be greater than or equal to 0")
+    return (*self.shape[:-rank], *_spread(output_size, rank))
+
+
+def adaptive_avg_pool(rank: int) -> Row:
+    def rule(self: Meta, output_size: Shape) -> OutSpec:
+        shape = _adaptive_shape(self, output_size, rank, f"adaptive_avg_pool{rank}d()")
+        return OutSpec(shape, self.dtype, suggested_strides(self, shape))
+
+    return rule
+
+
+def adaptive_max_pool(rank: int) -> Row:
+    def rule(self: Meta, output_size: Shape) -> tuple[OutSpec, OutSpec]:
+        shape = _adaptive_shape(self, output_size, rank, f"adaptive_max_pool{rank}d()")
+        strides = suggested_strides(self, shape)
+        return OutSpec(shape, self.dtype, strides), OutSpec(shape, torch.int64, strides)
+
+    return rule
+
+
+def fractional_max_pool(rank: int) -> Row:
+    def rule(self: Meta, kernel: Shape, output_size: Shape, samples: Meta) -> tuple[OutSpec, OutSpec]:
+        shape = (*self.shape[:-rank], *output_size)
+        return OutSpec(shape, self.dtype), OutSpec(shape, torch.int64)
+
+    return rule
+
+
+def max_unpool(rank: int) -> Row:
+    def rule(self: Meta, indices: Meta, output_size: Shape, *_: Any) -> OutSpec:
+        require(
+            self.shape == indices.shape,
+            f"Expected shape of indices to be same as that of the input tensor ({shown(self.shape)}) but got indices "
+            f"tensor with shape: {shown(indices.shape)}",
+        )
+        shape = (*self.shape[:-rank], *output_size)
+        return OutSpec(shape, self.dtype, suggested_strides(self, shape))
+
+    return rule
+
+
+def _pair(sizes: Shape) -> str:
+    return "(" + ", ".join(map(str, sizes)) + ")"
+
+
+def im2col(self: Meta, kernel: Shape, dilation: Shape, padding: Shape, stride: Shape) -> OutSpec:
+    """Columns of unfolded windows: N × (C·kernel) × windows."""
+    windows = zip(self.shape[-2:], kernel, stride, padding, dilation, strict=True)
+    sizes = tuple(pooled_size(*window, False) for window in windows)
+    if min(sizes) < 1:
+        fail(
+            f"Given input with spatial size {_pair(self.shape[-2:])}, kernel_size={_pair(kernel)}, "
+            f"dilation={_pair(dilation)}, padding={_pair(padding)}, calculated shape of the array of sliding blocks as "
+            f"{_pair(sizes)}, but its components must be at least one."
+        )
+    return OutSpec((*self.shape[:-3], self.shape[-3] * numel(kernel), numel(sizes)), self.dtype)
+
+
+def col2im(self: Meta, output_size: Shape, kernel: Shape, dilation: Shape, padding: Shape, stride: Shape) -> OutSpec:
+    planes, window = self.shape[-2], numel(kernel)
+    require(
+        planes % window == 0,
+        f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)="
+        f"{planes} and kernel_size=({kernel[0]}, {kernel[1]}).",
+    )
+    return OutSpec((*self.shape[:-2], planes // window, *output_size), self.dtype)
+
+
+TABLE: Table = {
+    **rows(max_pool(2), "max_pool2d_with_indices"),
+    **rows(max_pool(3), "max_pool3d_with_indices"),
+    **rows(avg_pool(2), "avg_pool2d"),
+    **rows(avg_pool(3), "avg_pool3d"),
+    **rows(like_input, "max_pool2d_with_indices_backward max_pool3d_with_indices_backward avg_pool2d_backward"),
+    **rows(like_input, "avg_pool3d_backward _adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward"),
+    **rows(like_input, "adaptive_max_pool2d_backward adaptive_max_pool3d_backward"),
+    **rows(contiguous_like_input, "fractional_max_pool2d_backward fractional_max_pool3d_backward"),
+    **rows(adaptive_avg_pool(2), "_adaptive_avg_pool2d"),
+    **rows(adaptive_avg_pool(3), "_adaptive_avg_pool3d"),
+    **rows(adaptive_max_pool(2), "adaptive_max_pool2d"),
+    **rows(adaptive_max_pool(3), "adaptive_max_pool3d"),
+    **rows(fractional_max_pool(2), "fractional_max_pool2d"),
+    **rows(fractional_max_pool(3), "fractional_max_pool3d"),
+    **rows(max_unpool(2), "max_unpool2d"),
+    **rows(max_unpool(3), "max_unpool3d"),
+    **rows(im2col, "im2col"),
+    **rows(col2im, "col2im"),
+}
