@@ -29,7 +29,7 @@ COUNTERS: dict[str, str] = {
     "workers_lost": "compile workers that died or hung",
     "record_s": "seconds spent recording",
     "compile_s": "seconds waited for compiling",
-    "launch_overhead_s": "seconds from a flush to its enqueued plan, compiling left out",
+    "launch_overhead_s": "seconds from flush to enqueued plan, for graphs found compiled",
     "execute_s": "seconds that kernels ran",
 }
 
@@ -131,7 +131,7 @@ def _listen(event: events.Event) -> None:
             graphs_run=1,
             graph_cache_hits=int(event.hit),
             record_s=event.record_s,
-            launch_overhead_s=event.launch_s,
+            launch_overhead_s=event.launch_s if event.hit else 0.0,
         )
     elif isinstance(event, events.GraphCompiled):
         counters.add(
