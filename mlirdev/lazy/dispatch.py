@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mlirdev.lazy import views
 from mlirdev.lazy.fallback import run_on_cpu
-from mlirdev.lazy.overloads import Overload
+from mlirdev.lazy.overloads import overload_of
 from mlirdev.lazy.record import record
 from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, write
 from mlirdev.lazy.trace import Cell
@@ -26,7 +26,7 @@ Op = torch._ops.OpOverload
 
 def functional(op: Op) -> Handler:
     """The handler of an overload that writes nothing."""
-    overload = Overload(op)
+    overload = overload_of(op)
     wrap = _wrapper(op)
 
     def handler(*args: Any, **kwargs: Any) -> Any:
@@ -34,12 +34,12 @@ def functional(op: Op) -> Handler:
         entry, call = overload.resolve(full)
         if entry is None:
             return run_on_cpu(op, args, kwargs, "data_dependent")
-        return wrap(record(entry, call.cells, call.scalars))
+        return wrap(entry.returned(record(entry, call.cells, call.scalars)))
 
     return handler
 
 
-def _wrapper(op: Op) -> Callable[[Sequence[Cell]], Any]:
+def _wrapper(op: Op) -> Callable[[Sequence[Cell | None]], Any]:
     """Turns a node's results into what the overload returns."""
     returns = op._schema.returns
     if len(returns) == 1:
@@ -47,16 +47,16 @@ def _wrapper(op: Op) -> Callable[[Sequence[Cell]], Any]:
     return _tuple
 
 
-def _single(cells: Sequence[Cell]) -> Tensor:
-    return new_tensor(cells[0])
+def _single(cells: Sequence[Cell | None]) -> Tensor | None:
+    return None if cells[0] is None else new_tensor(cells[0])
 
 
-def _list(cells: Sequence[Cell]) -> list[Tensor]:
-    return [new_tensor(cell) for cell in cells]
+def _list(cells: Sequence[Cell | None]) -> list[Tensor | None]:
+    return [None if cell is None else new_tensor(cell) for cell in cells]
 
 
-def _tuple(cells: Sequence[Cell]) -> tuple[Tensor, ...]:
-    return tuple(new_tensor(cell) for cell in cells)
+def _tuple(cells: Sequence[Cell | None]) -> tuple[Tensor | None, ...]:
+    return tuple(None if cell is None else new_tensor(cell) for cell in cells)
 
 
 def mutable(op: Op, functional_op: Op | None) -> Handler:
@@ -68,7 +68,7 @@ def mutable(op: Op, functional_op: Op | None) -> Handler:
             return run_on_cpu(op, args, kwargs, "no_rule")
 
         return on_cpu
-    overload = Overload(functional_op)
+    overload = overload_of(functional_op)
 
     def handler(*args: Any, **kwargs: Any) -> Any:
         written = targets.of(args, kwargs)

@@ -16,12 +16,17 @@ _MAY_BE_CPU = frozenset({"indices"})
 _fills: dict[Layout, Entry] = {}
 
 
-def tensor_layout(tensor: Tensor) -> Layout:
-    return layout_of(tensor.shape, tensor.dtype, tensor.stride())
+def operand_layout(value: Tensor | Cell) -> Layout:
+    """The layout that an op's result follows from."""
+    if isinstance(value, Cell):
+        return value.layout
+    return layout_of(value.shape, value.dtype, value.stride())
 
 
-def operand(tensor: Tensor, op: str, name: str) -> Cell:
+def operand(tensor: Tensor | Cell, op: str, name: str) -> Cell:
     """The cell of an argument. A 0-d CPU tensor is read now; any other CPU tensor is the user's mistake."""
+    if isinstance(tensor, Cell):
+        return tensor
     if tensor.device.type == DEVICE_TYPE:
         return read(tensor)
     if tensor.device.type == "cpu" and tensor.dim() == 0:

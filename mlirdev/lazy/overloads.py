@@ -6,20 +6,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mlirdev.errors import UnsupportedError
+from mlirdev.errors import InternalError, UnsupportedError
 from mlirdev.events import SpecMiss, emit, listening
 from mlirdev.graph import Arg, Ref, ScalarRef, Size
 from mlirdev.lazy import meta
 from mlirdev.lazy.layouts import DTYPES, Layout, layout_of
 from mlirdev.lazy.lines import here, source_line
-from mlirdev.lazy.operands import operand, tensor_layout
+from mlirdev.lazy.operands import operand, operand_layout
+from mlirdev.lazy.record import record
 from mlirdev.lazy.specs import Meta, OutSpec, rule_for
 from mlirdev.lazy.specs.arguments import argument_class, structural_scalar
 from mlirdev.lazy.trace import Cell, Entry
@@ -60,6 +62,13 @@ class Overload:
         self.defaults = tuple(p.default for p in self.params)
         self.table: dict[Any, Entry | None] = {}
 
+    def call(self, *args: Any, **kwargs: Any) -> tuple[Cell | None, ...]:
+        """Record the op on tensors or cells; a cell per result, None where it has none."""
+        entry, call = self.resolve(self.bind(args, kwargs))
+        if entry is None:
+            raise InternalError(f"{self.name} has no rule for its results here")
+        return entry.returned(record(entry, call.cells, call.scalars))
+
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """All arguments in schema order."""
         full = [*args, *self.defaults[len(args) :]]
@@ -87,8 +96,34 @@ class Overload:
             return None
         template = _Template(self.name)
         args = tuple(template.arg(p, v) for p, v in zip(self.params, full, strict=True))
-        layouts = tuple(layout_of(o.shape, o.dtype, o.stride) for o in outputs)
+        layouts = tuple(None if o is None else layout_of(o.shape, o.dtype, o.stride) for o in outputs)
         return Entry(self.name, args, template.refs, tuple(template.scalars), layouts)
+
+
+_overloads: dict[str, Overload] = {}
+
+
+def overload_of(op: torch._ops.OpOverload) -> Overload:
+    """The one Overload of an operator."""
+    name = str(op)
+    found = _overloads.get(name)
+    if found is None:
+        found = _overloads[name] = Overload(op)
+    return found
+
+
+@functools.cache
+def named(name: str) -> Overload:
+    """The Overload of this full name ("aten.add.Tensor")."""
+    namespace, base, kind = name.split(".")
+    return overload_of(getattr(getattr(getattr(torch.ops, namespace), base), kind))
+
+
+def op(name: str, *args: Any, **kwargs: Any) -> Cell:
+    """Record an op of one result on tensors, cells and numbers."""
+    cell = named(name).call(*args, **kwargs)[0]
+    assert cell is not None
+    return cell
 
 
 def _param(op_name: str, argument: torch._C.Argument) -> Param:
@@ -114,8 +149,8 @@ def _add(call: Call, op: str, param: Param, value: Any) -> None:
 def _add_tensor(call: Call, op: str, param: Param, value: Any) -> None:
     if value is None:
         call.key.append(None)
-    elif isinstance(value, Tensor):
-        call.key.append(tensor_layout(value))
+    elif isinstance(value, (Tensor, Cell)):
+        call.key.append(operand_layout(value))
         call.cells.append(operand(value, op, param.name))
     elif isinstance(value, (list, tuple)):
         call.key.append(len(value))
@@ -138,8 +173,8 @@ def _for_rule(param: Param, value: Any) -> Any:
         return _frozen(value)
     if isinstance(value, (list, tuple)):
         return tuple(_for_rule(param, v) for v in value)
-    if isinstance(value, Tensor):
-        layout = tensor_layout(value)
+    if isinstance(value, (Tensor, Cell)):
+        layout = operand_layout(value)
         return Meta(tuple(layout.shape), layout.dtype, layout.stride)
     return Meta((), torch.result_type(value, value), None, True)
 
@@ -166,7 +201,7 @@ class _Template:
             return None
         if isinstance(value, (list, tuple)):
             return tuple(self._tensor(param, v) for v in value)
-        if isinstance(value, Tensor):
+        if isinstance(value, (Tensor, Cell)):
             self.refs += 1
             return Ref(self.refs - 1)
         return _constant(value, False) if structural_scalar(self.op, param.name, value) else self._scalar(value)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import torch
 
-from mlirdev.lazy.by_hand import HANDLERS
+from mlirdev.lazy import composites
 from mlirdev.lazy.dispatch import Handler, Op, functional, mutable
 from mlirdev.lazy.fallback import run_on_cpu
+from mlirdev.lazy.handlers import HANDLERS
 
 _KEY = "PrivateUse1"
 _libraries: list[torch.library.Library] = []
@@ -18,6 +19,7 @@ _libraries: list[torch.library.Library] = []
 
 def register_all() -> None:
     """Register everything. Call once."""
+    assert composites, "importing them fills HANDLERS"
     library = torch.library.Library("aten", "IMPL")
     _libraries.append(library)
     for name, handler in HANDLERS.items():
@@ -34,6 +36,15 @@ def register_all() -> None:
 # Families that PyTorch reaches only on layouts or backends of their own, or decomposes better itself (_foreach).
 _LEFT_OUT = ("_foreach", "sparse_", "_sparse", "_nested", "quantize", "_fused")
 _LEFT_OUT_PARTS = ("mkldnn", "cudnn", "miopen")
+# What PyTorch does right on top of the rest.
+_LEFT_ALONE = frozenset(
+    """detach_ requires_grad_ resize_as_ rename_ retain_grad set_data item lift lift_fresh _lazy_clone is_same_size
+    record_stream is_pinned _pin_memory new_empty new_empty_strided empty_like _has_compatible_shallow_copy_type
+    _fw_primal _make_dual _new_zeros_with_same_feature_meta unsafe_split.Tensor _convolution argsort argsort.stable
+    rand rand.generator randn randn.generator randint randint.generator randint.low randint.low_generator rand_like
+    randn_like randint_like randint_like.low_dtype randint_like.Tensor rand_like.generator randn_like.generator
+    randint_like.generator randint_like.low_generator_dtype bernoulli bernoulli.Tensor normal.float_float""".split()
+)
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
 
 
@@ -41,17 +52,24 @@ def _handler(full_name: str) -> Handler | None:
     """The handler of an overload, or None where PyTorch's own way is right."""
     if _has_kernel(full_name, "CompositeImplicitAutograd") and not _has_kernel(full_name, "CPU"):
         return None
-    base, _, overload = full_name.removeprefix("aten::").partition(".")
+    name = full_name.removeprefix("aten::")
+    if name in _LEFT_ALONE:
+        return None
+    base, _, overload = name.partition(".")
     if base.startswith(_LEFT_OUT) or any(part in base for part in _LEFT_OUT_PARTS):
         return None
     op = _find(base, overload or "default")
     if op is None:
         return None
     schema = op._schema
+    if torch.Tag.inplace_view in op.tags:
+        return None
     if schema.is_mutable:
         return mutable(op, functional_of(op))
     if any(r.alias_info for r in schema.returns):
         return None
+    if torch.Tag.nondeterministic_seeded in op.tags:
+        return _on_cpu(op)
     if not any("Tensor" in str(r.type) for r in schema.returns):
         return _on_cpu(op)
     return functional(op)

@@ -8,13 +8,14 @@ The cell is an attribute of the storage's Python object, which every view, `deta
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from mlirdev.lazy import views
 from mlirdev.lazy.layouts import Layout, layout_of
-from mlirdev.lazy.trace import Cell
+from mlirdev.lazy.trace import Cell, new_cell
 
 META = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
 CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
@@ -87,3 +88,10 @@ def span(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
 
 def elements(layout: Layout) -> int:
     return math.prod(layout.shape)
+
+
+def relabelled(cell: Cell, stride: Sequence[int] | None) -> Cell:
+    """The same value for a new storage with these strides."""
+    result = new_cell(layout_of(cell.layout.shape, cell.layout.dtype, stride))
+    result.assign(cell)
+    return result

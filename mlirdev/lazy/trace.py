@@ -36,23 +36,34 @@ class Entry:
     """An op with everything about it that is part of the key: interned, so identity is equality.
 
     `template` is the Graph node's arguments with operands and scalars numbered from 0. `outputs` are the
-    layouts of the node's results, in order.
+    layouts of the node's results, in order: those that it makes, of the overload's `slots`.
     """
 
-    __slots__ = ("arity", "layout", "nbytes", "op", "outputs", "results", "scalars", "shape", "template")
+    __slots__ = ("arity", "nbytes", "op", "outputs", "results", "scalars", "slots", "template")
 
     def __init__(
-        self, op: str, template: tuple[Arg, ...], arity: int, scalars: tuple[str, ...], outputs: tuple[Layout, ...]
+        self,
+        op: str,
+        template: tuple[Arg, ...],
+        arity: int,
+        scalars: tuple[str, ...],
+        slots: tuple[Layout | None, ...],
     ) -> None:
         self.op = op
         self.template = template
         self.arity = arity
         self.scalars = scalars
-        self.outputs = outputs
-        self.results: tuple[TensorSpec, ...] = tuple(o.spec for o in outputs)
-        self.nbytes = sum(o.nbytes for o in outputs)
-        # The single result's, for the short way.
-        self.layout = outputs[0]
+        self.slots = slots
+        self.outputs = tuple(layout for layout in slots if layout is not None)
+        self.results: tuple[TensorSpec, ...] = tuple(o.spec for o in self.outputs)
+        self.nbytes = sum(o.nbytes for o in self.outputs)
+
+    def returned(self, cells: tuple[Cell, ...]) -> tuple[Cell | None, ...]:
+        """What the overload returns, given its node's results: None where the op makes none (output_mask)."""
+        if len(cells) == len(self.slots):
+            return cells
+        made = iter(cells)
+        return tuple(None if slot is None else next(made) for slot in self.slots)
 
     def node(self, operand: Callable[[int], int], scalar: int) -> Node:
         """The Graph node: operand k is value `operand(k)`, scalar k is number `scalar + k`."""

@@ -156,3 +156,31 @@ def _bitcast(cell: Cell, dtype: torch.dtype) -> Cell:
 
 def expand(cell: Cell, shape: Shape) -> Cell:
     return apply("aten.expand.default", cell, (sizes(shape), False), shape)
+
+
+def full(shape: Shape, dtype: torch.dtype, value: int) -> Cell:
+    """A value that is one number everywhere; the number is part of the graph."""
+    layout = layout_of(shape, dtype)
+    template = (sizes(shape), value, dtype_of(dtype), None, None, None)
+    return record(entry_of("aten.full.default", template, (layout,)), ())[0]
+
+
+def chunk(cell: Cell, parts: int, dim: int) -> list[Cell]:
+    """Equal parts along a dim."""
+    shape = tuple(cell.layout.shape)
+    size = shape[dim] // parts
+    part = (*shape[:dim], size, *shape[dim + 1 :])
+    return [
+        apply("aten.slice.Tensor", cell, (dim, Size(k * size), Size((k + 1) * size), 1), part) for k in range(parts)
+    ]
+
+
+def in_memory_order(cell: Cell, shape: Shape) -> Cell:
+    """The storage's elements as they lie in memory, in this shape."""
+    return reshape(_as_memory(cell, cell.layout.dtype), shape)
+
+
+def bitcast_to_complex(parts: Cell, dtype: torch.dtype) -> Cell:
+    """Real and imaginary parts in the last dim, as complex numbers."""
+    shape = tuple(parts.layout.shape[:-1])
+    return reshape(_bitcast(reshape(parts, (math.prod(parts.layout.shape),)), dtype), shape)

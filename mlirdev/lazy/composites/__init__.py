@@ -1,0 +1,13 @@
+"""Handlers written by hand: what isn't one recorded node.
+
+    factories    empty…                         copies        to and from the host, clone, copy_, item
+    aliasing     views, set_, resize_           convolution   the two overridable overloads
+    batch_norm   its hidden write of the stats  rnn           fused LSTM and GRU cells
+    random       Philox words made into distributions
+
+Importing this fills `handlers.HANDLERS`.
+"""
+
+from mlirdev.lazy.composites import aliasing, batch_norm, convolution, copies, factories, random, rnn
+
+__all__ = ["aliasing", "batch_norm", "convolution", "copies", "factories", "random", "rnn"]

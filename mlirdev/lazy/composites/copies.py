@@ -1,0 +1,104 @@
+"""Copies: within the device, and to and from the host. A copy from the device is where programs wait."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from mlirdev.lazy import views
+from mlirdev.lazy.composites.factories import check_device
+from mlirdev.lazy.device import download, upload
+from mlirdev.lazy.handlers import handles
+from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, read, relabelled, write
+
+aten = torch.ops.aten
+
+
+@handles("_to_copy")
+def _to_copy(
+    self: Tensor,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+    non_blocking: bool = False,
+    memory_format: torch.memory_format | None = None,
+) -> Tensor:
+    check_device(device)
+    dtype, target = dtype or self.dtype, device or self.device
+    if target.type != DEVICE_TYPE:
+        return _to_host(self, dtype, target, memory_format)
+    cell = read(self) if self.device.type == DEVICE_TYPE else upload(self, wait=not non_blocking)
+    return new_tensor(relabelled(views.cast(cell, dtype), copy_stride(self, memory_format)))
+
+
+def _to_host(
+    self: Tensor, dtype: torch.dtype, target: torch.device, memory_format: torch.memory_format | None
+) -> Tensor:
+    cpu = download(read(self), "copy")
+    stride = copy_stride(self, memory_format)
+    if stride is None and dtype is cpu.dtype and target.type == "cpu":
+        return cpu
+    if stride is not None:
+        cpu = torch.empty_strided(cpu.shape, stride, dtype=cpu.dtype).copy_(cpu)
+    result: Tensor = aten._to_copy.default(cpu, dtype=dtype, device=target)
+    return result
+
+
+def copy_stride(tensor: Tensor, memory_format: torch.memory_format | None) -> tuple[int, ...] | None:
+    """The strides of a copy of `tensor`; None for those of a contiguous one."""
+    if memory_format is torch.contiguous_format:
+        return None
+    if memory_format in (None, torch.preserve_format) and tensor.is_contiguous():
+        return None
+    like = torch.empty_strided(tensor.shape, tensor.stride(), device="meta")
+    return tuple(like.clone(memory_format=memory_format or torch.preserve_format).stride())
+
+
+@handles("clone")
+def clone(self: Tensor, memory_format: torch.memory_format | None = None) -> Tensor:
+    return new_tensor(relabelled(read(self), copy_stride(self, memory_format)))
+
+
+@handles("copy_")
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    if self.device.type != DEVICE_TYPE:
+        self.detach().copy_(download(read(src), "copy"))
+        return self
+    value = read(src) if src.device.type == DEVICE_TYPE else upload(src, wait=not non_blocking)
+    value = views.cast(value, self.dtype)
+    if value.layout.shape != self.shape:
+        value = views.expand(value, tuple(self.shape))
+    write(self, value)
+    return self
+
+
+@handles("_copy_from")
+def _copy_from(self: Tensor, dst: Tensor, non_blocking: bool = False) -> Tensor:
+    result: Tensor = copy_(dst, self, non_blocking)
+    return result
+
+
+@handles("_copy_from_and_resize")
+def _copy_from_and_resize(self: Tensor, dst: Tensor) -> Tensor:
+    if dst.shape != self.shape:
+        dst.resize_(self.shape)
+    result: Tensor = copy_(dst, self)
+    return result
+
+
+@handles("_local_scalar_dense")
+def _local_scalar_dense(self: Tensor) -> float | int | bool | complex:
+    value: float | int | bool | complex = download(read(self), "item").item()
+    return value
+
+
+@handles("equal")
+def equal(self: Tensor, other: Tensor) -> bool:
+    return torch.equal(download(read(self), "equal"), download(read(other), "equal"))
+
+
+@handles("zero_")
+def zero_(self: Tensor) -> Tensor:
+    write(self, views.full(tuple(self.shape), self.dtype, 0))
+    return self

@@ -1,0 +1,308 @@
+"""Random ops: Philox words, made into distributions by ordinary ops.
+
+    words ──► uniform [0, 1) ──► normal (Box–Muller), bernoulli, exponential, …
+      └─────► integers
+
+In-place overloads are written here; PyTorch's own factories (rand, randn, randint, …) come down to them.
+Ops that draw without a way of ours (poisson, binomial, …) run on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mlirdev.graph import ScalarRef
+from mlirdev.lazy import rng, views
+from mlirdev.lazy.chain import Shape, sizes
+from mlirdev.lazy.handlers import handles
+from mlirdev.lazy.layouts import Layout, layout_of
+from mlirdev.lazy.overloads import named, op
+from mlirdev.lazy.record import record
+from mlirdev.lazy.storage import new_tensor, read, relabelled, write
+from mlirdev.lazy.trace import Cell, Entry
+from mlirdev.lazy.composites.copies import copy_stride
+from mlirdev.lazy.composites.factories import check_device
+
+_entries: dict[Layout, Entry] = {}
+
+
+def words(shape: Shape, generator: torch.Generator | None) -> Cell:
+    """Random 32-bit words, as i64."""
+    if generator is not None:
+        raise RuntimeError(
+            f"Expected a 'mlirdev' device type for generator but found '{generator.device.type}': the device has one "
+            "generator, seeded by torch.manual_seed; leave the argument out, or draw on the CPU and move the result"
+        )
+    layout = layout_of(shape, torch.int64)
+    entry = _entries.get(layout)
+    if entry is None:
+        template = (ScalarRef(0), ScalarRef(1), sizes(shape))
+        entry = _entries[layout] = Entry("mlirdev.philox", template, 0, ("int", "int"), (layout,))
+    return record(entry, (), rng.default_generator.take(-(-math.prod(shape) // 4)))[0]
+
+
+def uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
+    """Uniform in [0, 1), of 24 random bits, or 53 for f64."""
+    if dtype is torch.float64:
+        return _uniform53(shape, generator)
+    bits = op("aten.bitwise_right_shift.Tensor_Scalar", words(shape, generator), 8)
+    return op("aten.mul.Scalar", views.cast(bits, torch.float32), 2.0**-24)
+
+
+def _uniform53(shape: Shape, generator: torch.Generator | None) -> Cell:
+    high = op("aten.bitwise_right_shift.Tensor_Scalar", words(shape, generator), 5)
+    low = op("aten.bitwise_right_shift.Tensor_Scalar", words(shape, generator), 6)
+    both = op("aten.add.Tensor", op("aten.mul.Scalar", high, 1 << 26), low)
+    return op("aten.mul.Scalar", views.cast(both, torch.float64), 2.0**-53)
+
+
+def open_uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
+    """Uniform in (0, 1]."""
+    return op("aten.rsub.Scalar", uniform(shape, dtype, generator), 1)
+
+
+def normal(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
+    """Standard normal."""
+    log = op("aten.log.default", open_uniform(shape, dtype, generator))
+    radius = op("aten.sqrt.default", op("aten.mul.Scalar", log, -2.0))
+    angle = op("aten.mul.Scalar", uniform(shape, dtype, generator), 2 * math.pi)
+    return op("aten.mul.Tensor", radius, op("aten.cos.default", angle))
+
+
+def computing(dtype: torch.dtype) -> torch.dtype:
+    """The dtype to draw in."""
+    return torch.float64 if dtype in (torch.float64, torch.complex128) else torch.float32
+
+
+Draw = Callable[[Shape, torch.dtype, "torch.Generator | None"], Cell]
+
+
+def fill(self: Tensor, generator: torch.Generator | None, draw: Draw) -> Tensor:
+    """Write what `draw` gives for the tensor's shape into it."""
+    shape = tuple(self.shape)
+    if self.is_complex():
+        parts = draw((*shape, 2), computing(self.dtype), generator)
+        real = torch.complex64 if self.dtype is torch.complex64 else torch.complex128
+        write(self, views.bitcast_to_complex(parts, real))
+    else:
+        write(self, views.cast(draw(shape, computing(self.dtype), generator), self.dtype))
+    return self
+
+
+def affine(x: Cell, factor: float, offset: float) -> Cell:
+    return op("aten.add.Scalar", op("aten.mul.Scalar", x, float(factor)), float(offset))
+
+
+@handles("uniform_")
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: torch.Generator | None = None) -> Tensor:
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
+    return fill(self, generator, lambda *how: affine(uniform(*how), high - low, low))
+
+
+@handles("normal_")
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: torch.Generator | None = None) -> Tensor:
+    _check_std(std)
+    if self.is_complex():
+        std = std / math.sqrt(2)
+    return fill(self, generator, lambda *how: affine(normal(*how), std, mean))
+
+
+def _check_std(std: float) -> None:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+
+
+@handles("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
+def normal_of_tensors(
+    mean: Tensor | float, std: Tensor | float = 1.0, *, generator: torch.Generator | None = None
+) -> Tensor:
+    if isinstance(std, float):
+        _check_std(std)
+    tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
+    shape = tuple(torch.broadcast_shapes(*(t.shape for t in tensors)))
+    dtype = tensors[0].dtype
+    scaled = op("aten.mul.Tensor", normal(shape, computing(dtype), generator), std)
+    return new_tensor(views.cast(op("aten.add.Tensor", scaled, mean), dtype))
+
+
+@handles("log_normal_")
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return fill(self, generator, lambda *how: op("aten.exp.default", affine(normal(*how), std, mean)))
+
+
+@handles("exponential_")
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return fill(self, generator, lambda *how: op("aten.mul.Scalar", _log_uniform(*how), -1.0 / lambd))
+
+
+def _log_uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
+    return op("aten.log.default", open_uniform(shape, dtype, generator))
+
+
+@handles("geometric_")
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+
+    def draw(*how: Any) -> Cell:
+        trials = op("aten.ceil.default", op("aten.mul.Scalar", _log_uniform(*how), 1.0 / math.log1p(-p)))
+        return op("aten.clamp_min.default", trials, 1)
+
+    return fill(self, generator, draw)
+
+
+@handles("cauchy_")
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+
+    def draw(*how: Any) -> Cell:
+        angle = affine(uniform(*how), math.pi, -math.pi / 2)
+        return affine(op("aten.tan.default", angle), sigma, median)
+
+    return fill(self, generator, draw)
+
+
+# --- bernoulli and dropout ------------------------------------------------------------------------------
+
+
+def below(self: Tensor, p: float | Tensor | Cell, generator: torch.Generator | None) -> Cell:
+    """True with probability p, in the tensor's shape."""
+    draw = uniform(tuple(self.shape), torch.float32, generator)
+    return op("aten.lt.Scalar" if isinstance(p, float) else "aten.lt.Tensor", draw, p)
+
+
+@handles("bernoulli_.float")
+def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
+    _check_probability(p)
+    write(self, views.cast(below(self, float(p), generator), self.dtype))
+    return self
+
+
+def _check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+
+
+@handles("bernoulli_.Tensor")
+def bernoulli_tensor_(self: Tensor, p: Tensor, *, generator: Any = None) -> Tensor:
+    write(self, views.cast(below(self, p, generator), self.dtype))
+    return self
+
+
+@handles("bernoulli.p")
+def bernoulli_p(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    _check_probability(p)
+    return new_tensor(views.cast(below(self, float(p), generator), self.dtype))
+
+
+@handles("native_dropout")
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    stride = copy_stride(input, None)
+    if train is False or p == 0:
+        mask = views.full(tuple(input.shape), torch.bool, 1)
+        return new_tensor(relabelled(read(input), stride)), new_tensor(relabelled(mask, stride))
+    _check_probability(p)
+    mask = below(input, 1.0 - p, None)
+    scale = 0.0 if p == 1 else 1.0 / (1.0 - p)
+    kept = op("aten.mul.Scalar", op("aten.mul.Tensor", input, mask), scale)
+    return new_tensor(relabelled(kept, stride)), new_tensor(relabelled(mask, stride))
+
+
+# --- integers -------------------------------------------------------------------------------------------
+
+
+@handles("random_.from", "random_.to", "random_")
+def random_(self: Tensor, *bounds: int | None, generator: Any = None) -> Tensor:
+    low, high = _bounds(self.dtype, bounds)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    value = integers(tuple(self.shape), high - low, generator)
+    if low:
+        value = op("aten.add.Scalar", value, low)
+    write(self, views.cast(value, self.dtype))
+    return self
+
+
+def _bounds(dtype: torch.dtype, bounds: Sequence[int | None]) -> tuple[int, int]:
+    if len(bounds) == 2 and bounds[1] is not None:
+        assert bounds[0] is not None
+        return bounds[0], bounds[1]
+    if len(bounds) == 1:
+        assert bounds[0] is not None
+        return 0, bounds[0]
+    low = bounds[0] if bounds and bounds[0] is not None else 0
+    if dtype.is_floating_point:
+        return low, 1 << {torch.float64: 53, torch.float32: 24, torch.float16: 11}.get(dtype, 8)
+    return low, 2 if dtype is torch.bool else torch.iinfo(dtype).max + 1
+
+
+def integers(shape: Shape, span: int, generator: torch.Generator | None) -> Cell:
+    """Uniform in [0, span), as i64."""
+    bits = words(shape, generator) if span <= 1 << 32 else words63(shape, generator)
+    return bits if span >= 1 << 63 else op("aten.remainder.Scalar", bits, span)
+
+
+def words63(shape: Shape, generator: torch.Generator | None) -> Cell:
+    """Random 63-bit words, as i64."""
+    high = op("aten.bitwise_right_shift.Tensor_Scalar", words(shape, generator), 1)
+    shifted = op("aten.bitwise_left_shift.Tensor_Scalar", high, 32)
+    return op("aten.bitwise_or.Tensor", shifted, words(shape, generator))
+
+
+@handles("randperm", "randperm.generator")
+def randperm(
+    n: int,
+    generator: Any = None,
+    dtype: torch.dtype | None = torch.int64,
+    layout: Any = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    check_device(device)
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got {n}")
+    order = named("aten.sort.default").call(words63((n,), generator))[1]
+    assert order is not None
+    return new_tensor(views.cast(order, dtype or torch.int64))
+
+
+@handles("multinomial")
+def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """The largest of p / e with e exponential falls on each with probability p: a race, without looking at p."""
+    _check_multinomial(self, num_samples, replacement)
+    p = read(self)
+    shape = tuple(self.shape)
+    if replacement and num_samples > 1:
+        p = views.reshape(p, (*shape[:-1], 1, shape[-1]))
+        shape = (*shape[:-1], num_samples, shape[-1])
+    clock = op("aten.neg.default", _log_uniform(shape, computing(self.dtype), generator))
+    race = op("aten.div.Tensor", p, views.cast(clock, self.dtype))
+    if replacement and num_samples > 1:
+        return new_tensor(op("aten.argmax.default", race, -1))
+    if num_samples == 1:
+        return new_tensor(op("aten.argmax.default", race, -1, True))
+    winners = named("aten.topk.default").call(race, num_samples)[1]
+    assert winners is not None
+    return new_tensor(winners)
+
+
+def _check_multinomial(self: Tensor, num_samples: int, replacement: bool) -> None:
+    if self.dim() not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if not self.is_floating_point():
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {self.dtype}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > self.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")

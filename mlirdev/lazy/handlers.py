@@ -1,0 +1,18 @@
+"""The table of handlers written by hand: overload name without its namespace ("copy_", "mean.dim") → handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+HANDLERS: dict[str, Callable[..., Any]] = {}
+
+
+def handles(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as the handler of these overloads."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        HANDLERS.update(dict.fromkeys(names, function))
+        return function
+
+    return add
