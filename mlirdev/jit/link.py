@@ -1,6 +1,8 @@
 """Objects → machine code in this process, owned by Kernels, freed with the last one that refers to it.
 
-Each object becomes a library of its own in one LLJIT; dropping its tracker unmaps the code.
+Each object becomes a library of its own in an LLJIT; dropping its tracker unmaps the code. An LLJIT keeps
+some 9 KB for every library that it has ever had and is freed whole, after its last library: so each
+serves a limited number and is then replaced.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from mlirdev.errors import PassError
+from mlirdev.jit.elf import undefined_symbols
 from mlirdev.jit.target import initialize, machine, resolve_target
 from mlirdev.target import load_target
 
 _library_numbers = itertools.count()
+_LIBRARIES_PER_JIT = 32
 
 
 class Kernel:
@@ -43,19 +47,28 @@ def link(objects: Mapping[str, bytes]) -> dict[str, Kernel]:
 
 def _link_one(symbol: str, data: bytes) -> Kernel:
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
+    number = next(_library_numbers)
     try:
-        tracker = builder.link(_jit(), f"kernel{next(_library_numbers)}")
+        tracker = builder.link(_jit(number // _LIBRARIES_PER_JIT), f"kernel{number}")
     except RuntimeError as error:
-        raise PassError("obj", "link", f"{symbol}: {error}") from error
+        missing = [name for name in undefined_symbols(data) if not llvm.address_of_symbol(name)]
+        reason = f"nobody defines {', '.join(missing)}" if missing else str(error)
+        raise PassError("obj", "link", f"{symbol}: {reason}") from error
     return Kernel(symbol, tracker[symbol], tracker)
 
 
+@lru_cache(maxsize=1)
+def _jit(generation: int) -> Any:
+    """The LLJIT of a generation. The last one made is kept here, older ones by their libraries alone."""
+    _load_libraries()
+    return llvm.create_lljit_compiler(suppress_errors=True)
+
+
 @lru_cache
-def _jit() -> Any:
+def _load_libraries() -> None:
     initialize()
     for library in ("libc.so.6", "libm.so.6"):
         llvm.load_library_permanently(library)
-    return llvm.create_lljit_compiler(suppress_errors=True)
 
 
 _RUNALL = """

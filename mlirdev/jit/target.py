@@ -33,7 +33,7 @@ def resolve_target(target: Target) -> Target:
     """The target with its triple, cpu, features and vector_bits filled in.
 
     "native" is this machine's own where the triple is; for a foreign triple it is LLVM's generic processor.
-    Raises OptionError for a triple or processor that LLVM doesn't know.
+    Raises OptionError for a triple that LLVM doesn't know.
     """
     if target.is_resolved:
         return target
@@ -45,7 +45,7 @@ def resolve_target(target: Target) -> Target:
     if cpu == "native":
         cpu = llvm.get_host_cpu_name() if is_host else _generic_cpu(triple)
     if features == "native":
-        features = _host_features() if is_host_cpu else ""
+        features = _host_features() if is_host_cpu else _usual_features(triple, cpu)
     resolved = replace(target, triple=triple, cpu=cpu, features=features)
     return replace(resolved, vector_bits=target.vector_bits or _widest_vector(resolved))
 
@@ -78,6 +78,11 @@ def _generic_cpu(triple: str) -> str:
     return {"x86_64": "x86-64", "riscv64": "generic-rv64"}.get(_architecture(triple), "generic")
 
 
+def _usual_features(triple: str, cpu: str) -> str:
+    """What LLVM's generic processor lacks though every system for it has it."""
+    return "+m,+a,+f,+d,+c" if _architecture(triple) == "riscv64" and cpu == _generic_cpu(triple) else ""
+
+
 def _host_features() -> str:
     """The processor's features that this process may use."""
     features: dict[str, bool] = dict(llvm.get_host_cpu_features())
@@ -98,6 +103,7 @@ def _tiles_allowed() -> bool:
 
 def _widest_vector(target: Target) -> int:
     """The widest vector registers that LLVM uses for this target, seen from a small function's assembly."""
+    target_machine = machine(target)
     if _architecture(target.triple) != "x86_64":
         return _VECTOR_BITS
     module = llvm.parse_assembly(
@@ -105,5 +111,5 @@ def _widest_vector(target: Target) -> int:
         "  %c = fadd <16 x float> %a, %b\n  ret <16 x float> %c\n}\n",
         llvm.create_context(),
     )
-    assembly = machine(target).emit_assembly(module)
+    assembly = target_machine.emit_assembly(module)
     return 512 if "zmm" in assembly else 256 if "ymm" in assembly else 128

@@ -16,20 +16,29 @@ SNIPPETS = {
     "hexadecimal": "define half @f() { ret half f0x3C01 }",
     "splat": "define <8 x bfloat> @f() { ret <8 x bfloat> splat (bfloat 1.001000e-01) }",
     "vector": "define <2 x float> @f() { ret <2 x float> <float 1.1, float +inf> }",
-    "array constant": "@c = private constant [2 x [2 x float]] [[2 x float] [float 0.1, float 1.0], [2 x float] zeroinitializer]",
+    "array": "@c = private constant [2 x [1 x float]] [[1 x float] [float 0.1], [1 x float] zeroinitializer]",
     "flags": "define float @f(float %0, float %1) { %3 = fadd reassoc nsz arcp contract float %0, %1 ret float %3 }",
     "nuw gep": "define ptr @f(ptr %0, i64 %1) { %3 = getelementptr inbounds nuw float, ptr %0, i64 %1 ret ptr %3 }",
     "disjoint": "define i32 @f(i32 %0) { %2 = or disjoint i32 %0, 1 ret i32 %2 }",
     "nneg": "define i64 @f(i32 %0) { %2 = zext nneg i32 %0 to i64 ret i64 %2 }",
     "trunc nuw": "define i32 @f(i64 %0) { %2 = trunc nuw nsw i64 %0 to i32 ret i32 %2 }",
     "samesign": "define i1 @f(i64 %0) { %2 = icmp samesign ult i64 %0, 4 ret i1 %2 }",
-    "assume": 'declare void @llvm.assume(i1)\ndefine void @f(ptr %0) { call void @llvm.assume(i1 true) [ "align"(ptr %0, i64 64) ] ret void }',
+    "assume": """declare void @llvm.assume(i1)
+        define void @f(ptr %0) { call void @llvm.assume(i1 true) [ "align"(ptr %0, i64 64) ] ret void }""",
     "masked": "declare <4 x float> @llvm.masked.load.v4f32.p0(ptr, i32 immarg, <4 x i1>, <4 x float>)",
-    "alias scopes": "define void @f(ptr %0) { store float 0.1, ptr %0, align 4, !alias.scope !0 ret void }\n!0 = !{!1}\n!1 = distinct !{!1, !2}\n!2 = distinct !{!2}",
-    "loop hints": "define void @f() { br label %1\n1: br label %1, !llvm.loop !0 }\n!0 = distinct !{!0, !1}\n!1 = !{!\"llvm.loop.mustprogress\"}",
-    "attributes": "define void @f() #0 { ret void }\nattributes #0 = { nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none) }",
+    "alias scopes": """define void @f(ptr %0) { store float 0.1, ptr %0, align 4, !alias.scope !0 ret void }
+        !0 = !{!1}
+        !1 = distinct !{!1, !2}
+        !2 = distinct !{!2}""",
+    "loop hints": """define void @f() { br label %1
+        1: br label %1, !llvm.loop !0 }
+        !0 = distinct !{!0, !1}
+        !1 = !{!"llvm.loop.mustprogress"}""",
+    "attributes": """define void @f() #0 { ret void }
+        attributes #0 = { nocallback nocreateundeforpoison nofree nosync nounwind willreturn memory(none) }""",
     "parameters": "define void @f(ptr noalias noundef nonnull writeonly captures(none) align 64 %0) { ret void }",
-    "module flags": '!llvm.module.flags = !{!0}\n!0 = !{i32 2, !"Debug Info Version", i32 3}',
+    "module flags": """!llvm.module.flags = !{!0}
+        !0 = !{i32 2, !"Debug Info Version", i32 3}""",
 }
 
 

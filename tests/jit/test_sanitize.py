@@ -80,7 +80,15 @@ def test_random_bit_patterns_survive(kind: str) -> None:
         patterns = list(range(0, 2**16, 7))
     exponent_bits, mantissa_bits = LAYOUT[kind]
     infinity = (2**exponent_bits - 1) << mantissa_bits
-    patterns += [0, 1, infinity - 1, infinity, infinity + 1, infinity + (1 << (mantissa_bits - 1)), 1 << (WIDTHS[kind] - 1)]
+    patterns += [
+        0,
+        1,
+        infinity - 1,
+        infinity,
+        infinity + 1,
+        infinity + (1 << (mantissa_bits - 1)),
+        1 << (WIDTHS[kind] - 1),
+    ]
     cases = [(bits, literal) for bits in patterns for literal in literals_of(bits, kind)]
     read = read_back([(kind, literal) for _, literal in cases])
     wrong = [(hex(bits), literal, hex(got)) for (bits, literal), got in zip(cases, read, strict=True) if bits != got]
@@ -115,7 +123,7 @@ def test_rounding_at_the_edges(kind: str, text: str, bits: int) -> None:
         "  %1 = add i32 %0, 15",
         '  @s = constant [5 x i8] c"1.5 \\00"',
         '  call void @"inf.f32"(float %nan.1)  ; float 1.1',
-        "!0 = !DIFile(filename: \"a.1.1.c\", directory: \"/\")",
+        '!0 = !DIFile(filename: "a.1.1.c", directory: "/")',
         "  %inf = getelementptr { float, double }, ptr %x.5, i32 0",
         "  br label %float1.0",
         '  attributes #0 = { "prefer-vector-width"="512" "x"="1.5" }',
@@ -129,7 +137,8 @@ def test_what_is_no_literal_stays(line: str) -> None:
 def test_each_literal_takes_the_type_before_it() -> None:
     line = "  %3 = call float @f(double 1.1, float 1.1, half +inf, float f0x3F8CCCCD)"
     assert sanitize(line) == (
-        "  %3 = call float @f(double 0x3FF199999999999A, float 0x3FF19999A0000000, half 0xH7C00, float 0x3FF19999A0000000)"
+        "  %3 = call float @f(double 0x3FF199999999999A, float 0x3FF19999A0000000, half 0xH7C00,"
+        " float 0x3FF19999A0000000)"
     )
 
 
