@@ -1,7 +1,7 @@
 """The simulated device: streams, events, memory and launches. Knows addresses and callables; nothing of torch,
 MLIR or LLVM.
 
-    Device ─┬─ Stream ── tasks in order, a worker thread each ── Event: a point in that order
+    Device ─┬─ Stream ── tasks in order, played from a Tape by a native worker ── Event: a point in that order
             ├─ Allocator ── Buffer: memory of a stream, reused in stream order
             └─ Failures ── what went wrong and nobody has seen yet
     PlanRunner: binds a Plan once (memory plan, gather table) and launches it on a stream, many times

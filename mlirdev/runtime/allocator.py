@@ -45,25 +45,23 @@ class Block:
 class Allocator:
     """See the module's docstring. Safe to use from any thread; `limit` is in bytes, rounded sizes count."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, lock: threading.RLock) -> None:
         self.limit = limit
         self.stats = MemoryStats()
-        # Reentrant: a finaliser that the garbage collector runs inside may allocate.
-        self._lock = threading.RLock()
+        self._lock = lock
         self._free: defaultdict[tuple[Stream, int], list[Block]] = defaultdict(list)
         self._given_back: deque[Block] = deque()
         self._awaited: list[tuple[Block, list[Mark]]] = []
 
     def allocate(self, nbytes: int, stream: Stream) -> Buffer:
         """`nbytes` of 64-byte aligned memory with unspecified contents. Raises OutOfMemoryError."""
+        stream.device.check()
         size = size_class(nbytes)
         with self._lock:
             block = self._take(size, stream)
-        if block is None:
-            block = self._take_after_trim(size, stream, nbytes)
-        block.requested = nbytes
-        self.stats.allocated(nbytes, size)
-        return Buffer(block, nbytes, stream)
+            if block is not None:
+                return self._hand_out(block, nbytes)
+        return self._allocate_after_trim(size, nbytes, stream)
 
     def give_back(self, block: Block) -> None:
         """Called by a dying Buffer, possibly inside the garbage collector: takes no lock."""
@@ -75,7 +73,7 @@ class Allocator:
             self._collect()
             blocks = [block for blocks in self._free.values() for block in blocks]
             self._free.clear()
-        kept = [block for block in blocks if not block.stream.settle(block.ticket)]
+        kept = [block for block in blocks if not self._settle(block.stream, block.ticket)]
         with self._lock:
             for block in kept:
                 self._free[block.stream, block.size].append(block)
@@ -91,7 +89,7 @@ class Allocator:
         """Bytes that could still be allocated, and the limit."""
         with self._lock:
             self._collect()
-            return self.limit - self.stats.allocated_bytes.current, self.limit
+            return self.limit - self.stats.all.allocated_bytes.current, self.limit
 
     # --- with the lock held ------------------------------------------------------------------------
 
@@ -101,13 +99,18 @@ class Allocator:
         free = self._free.get((stream, size))
         if free:
             return free.pop()
-        if self.stats.reserved_bytes.current + size > self.limit:
+        if self.stats.all.reserved_bytes.current + size > self.limit:
             return None
         address = host_memory.reserve(size)
         if not address:
             return None
         self.stats.reserved(size)
         return Block(address, size, stream)
+
+    def _hand_out(self, block: Block, nbytes: int) -> Buffer:
+        block.requested = nbytes
+        self.stats.allocated(nbytes, block.size)
+        return Buffer(block, nbytes, block.stream)
 
     def _collect(self) -> None:
         """Move blocks that were given back to the free ones."""
@@ -137,18 +140,24 @@ class Allocator:
 
     # --- without it ----------------------------------------------------------------------------------
 
-    def _take_after_trim(self, size: int, stream: Stream, nbytes: int) -> Block:
-        self.stats.num_alloc_retries += 1
+    def _allocate_after_trim(self, size: int, nbytes: int, stream: Stream) -> Buffer:
         for _, marks in list(self._awaited):
             for mark in marks:
-                mark.wait()
+                self._settle(mark.stream, mark.ticket)
         self.empty_cache()
         with self._lock:
+            self.stats.num_alloc_retries += 1
             block = self._take(size, stream)
-        if block is None:
+            if block is not None:
+                return self._hand_out(block, nbytes)
             self.stats.num_ooms += 1
-            raise OutOfMemoryError(self._shortage(nbytes))
-        return block
+        raise OutOfMemoryError(self._shortage(nbytes))
+
+    def _settle(self, stream: Stream, ticket: int) -> bool:
+        """Wait for a task; from inside a task only look, as that one may wait for this."""
+        if not stream.device.runs_here():
+            stream.wait_for(ticket)
+        return stream.is_done(ticket)
 
     def _release(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
@@ -157,7 +166,7 @@ class Allocator:
                 self.stats.released(block.size)
 
     def _shortage(self, nbytes: int) -> str:
-        used = self.stats.allocated_bytes.current
+        used = self.stats.all.allocated_bytes.current
         return (
             f"mlirdev is out of memory: {format_bytes(nbytes)} were asked for, {format_bytes(self.limit - used)} of "
             f"{format_bytes(self.limit)} are free ({format_bytes(used)} in use). Nothing was written. Drop tensors "

@@ -56,6 +56,11 @@ class NativeRun:
     functions: np.ndarray
     functions_at: int
 
+    def entries(self, binding: Binding, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+        """The functions and each one's argument."""
+        start = binding.argvs_at + self.first
+        return self.functions, frame.integers[start : start + len(self.launches)]
+
 
 class Binding:
     """See the module's docstring. `made_bytes` are the sizes of the outputs that aren't inputs."""

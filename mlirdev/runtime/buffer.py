@@ -7,16 +7,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mlirdev.runtime.allocator import Block
     from mlirdev.runtime.stream import Stream
+    from mlirdev.runtime.task import Task
 
 
 class Fate:
     """What became of a buffer's contents. Work in flight holds this rather than the buffer, so that memory
-    whose last owner is gone can be reused at once, in stream order."""
+    whose last owner is gone can be reused at once, in stream order.
 
-    __slots__ = ("error",)
+    `writer` is the task that will write the buffer, as long as nobody has seen how it ended.
+    """
 
-    def __init__(self) -> None:
-        self.error: BaseException | None = None
+    __slots__ = ("_error", "stream", "writer")
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.writer: Task | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why the contents aren't what they should be, as far as is known by now."""
+        if self.writer is not None:
+            self.stream.reap(self.writer)
+        return self._error
+
+    def settle(self, error: BaseException | None) -> None:
+        self.writer = None
+        self._error = error
 
 
 class Buffer:
@@ -33,7 +50,7 @@ class Buffer:
         self.address = block.address
         self.nbytes = nbytes
         self.stream = stream
-        self.fate = Fate()
+        self.fate = Fate(stream)
 
     @property
     def poison(self) -> BaseException | None:
@@ -41,8 +58,9 @@ class Buffer:
 
     def check(self) -> None:
         """Raise the error of the work that should have written this buffer, if it failed."""
-        if self.fate.error is not None:
-            self.stream.device.failures.raise_error(self.fate.error)
+        error = self.fate.error
+        if error is not None:
+            self.stream.device.failures.raise_error(error)
 
     def record_stream(self, stream: Stream) -> None:
         """Don't reuse the memory before the work launched on `stream` until the buffer's death is done."""
@@ -53,5 +71,5 @@ class Buffer:
         self.stream.device.allocator.give_back(self._block)
 
     def __repr__(self) -> str:
-        state = f", poisoned by {self.fate.error!r}" if self.fate.error else ""
+        state = f", poisoned by {self.poison!r}" if self.poison else ""
         return f"Buffer(0x{self.address:x}, {self.nbytes} bytes, stream {self.stream.number}{state})"

@@ -51,7 +51,7 @@ def copy_on_device(stream: Stream, target: Buffer, source: Buffer, nbytes: int) 
     move = _task(target.address, source.address, nbytes, (target, source))
 
     def task() -> None:
-        target.fate.error = source.fate.error
+        target.fate.settle(source.fate.error)
         move()
 
     stream.enqueue(task)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import io
 import itertools
 import os
 import sys
 import threading
 import traceback
 import weakref
+from typing import TextIO
 
 from mlirdev.runtime.allocator import Allocator
 from mlirdev.runtime.failures import Failures
 from mlirdev.runtime.host_memory import machine_bytes
 from mlirdev.runtime.stream import Stream
+from mlirdev.runtime.tape import RunAll, runall_in_python
 
 # Streams come from a pool, as CUDA's do: a program that makes one per step doesn't gather threads.
 STREAM_POOL = 32
@@ -29,12 +32,15 @@ class Device:
 
     def __init__(self, memory_bytes: int = 0) -> None:
         self.in_bad_fork = False
+        # One lock for streams and memory: they use each other, and all sections are short. Reentrant: a
+        # finaliser that the garbage collector runs inside may use the device again.
+        self.lock = threading.RLock()
         self.failures = Failures()
-        self.allocator = Allocator(memory_bytes or machine_bytes())
+        self.allocator = Allocator(memory_bytes or machine_bytes(), self.lock)
+        self.runall: RunAll = runall_in_python
         self.default_stream = Stream(self, 0)
         self._pool: list[Stream] = []
         self._next = itertools.count()
-        self._lock = threading.Lock()
         _devices.add(self)
 
     def check(self) -> None:
@@ -45,7 +51,7 @@ class Device:
     def new_stream(self) -> Stream:
         """A stream of the pool, round robin."""
         self.check()
-        with self._lock:
+        with self.lock:
             index = next(self._next) % STREAM_POOL
             if index == len(self._pool):
                 self._pool.append(Stream(self, index + 1))
@@ -54,6 +60,10 @@ class Device:
     @property
     def streams(self) -> list[Stream]:
         return [self.default_stream, *self._pool]
+
+    def runs_here(self) -> bool:
+        """Is the calling thread in the middle of a task?"""
+        return any(stream.runs_here() for stream in self.streams)
 
     def synchronize(self) -> None:
         """Wait for all streams; raise the first failure that nobody has seen."""
@@ -87,12 +97,26 @@ def _at_exit() -> None:
     for error in errors:
         print("mlirdev: work launched earlier failed, and nothing waited for it:", file=sys.stderr)
         traceback.print_exception(error)
-    # Nothing raised here would reach the exit code. The other exit handlers still run, then the process ends.
-    atexit.unregister(_at_exit)
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(1)
+    sys.stderr = _FailAtEnd(sys.stderr)
+
+
+class _FailAtEnd(io.TextIOBase):
+    """Standard error whose last flush fails: an exit handler has no other way to the exit code (which becomes
+    120) that lets the handlers behind it run once and the interpreter end in order."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        return self._file.write(text)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def flush(self) -> None:
+        self._file.flush()
+        if sys._getframe().f_back is None:  # called by the interpreter itself, at its end
+            raise OSError("work launched earlier failed")
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,31 +7,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mlirdev.runtime.stream import Stream
+    from mlirdev.runtime.task import Task
 
 
 class Mark:
-    """One recording of an event: reached when the stream comes to it."""
+    """One recording of an event: the end of `task`, or, of a stream that was idle, the time of recording."""
 
-    __slots__ = ("_ticket", "nanoseconds", "stream")
+    __slots__ = ("_nanoseconds", "stream", "task", "ticket")
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, ticket: int, task: Task | None) -> None:
         self.stream = stream
-        self.nanoseconds: int | None = None
-        self._ticket = 0
+        self.ticket = ticket
+        self.task = task
+        self._nanoseconds = time.perf_counter_ns() if task is None else 0
 
-    def place(self) -> None:
-        """Put the mark behind everything enqueued on its stream so far."""
-        self._ticket = self.stream.place(self.reach)
-
-    def reach(self) -> None:
-        self.nanoseconds = time.perf_counter_ns()
+    @property
+    def nanoseconds(self) -> int:
+        """When it was reached."""
+        return self.task.nanoseconds if self.task is not None else self._nanoseconds
 
     def query(self) -> bool:
-        return self.nanoseconds is not None
+        return self.task is None or self.stream.is_done(self.ticket)
 
     def wait(self) -> None:
-        if not self.query():
-            self.stream.wait_for(self._ticket)
+        if self.task is not None:
+            self.stream.wait_for(self.ticket)
 
 
 class Event:
@@ -64,7 +64,7 @@ class Event:
         """Wall time in milliseconds from this event to `end`, both recorded and complete."""
         if self.mark is None or end.mark is None:
             raise RuntimeError("Both events must be recorded before calculating elapsed time.")
-        if self.mark.nanoseconds is None or end.mark.nanoseconds is None:
+        if not self.query() or not end.query():
             raise RuntimeError(
                 "Both events must be completed before calculating elapsed time; call synchronize() on them first."
             )

@@ -5,14 +5,24 @@ from __future__ import annotations
 # Blocks up to this size count as of the small pool, as in CUDA's allocator.
 SMALL_BYTES = 1 << 20
 
+_KEYS = ("current", "peak", "allocated", "freed")
+# Blocks aren't split, so what is allocated is what is active.
+_NAMES = {
+    "allocation": ("allocation", "active"),
+    "allocated_bytes": ("allocated_bytes", "active_bytes"),
+    "requested_bytes": ("requested_bytes",),
+    "segment": ("segment",),
+    "reserved_bytes": ("reserved_bytes",),
+}
+
 
 class Counter:
-    """An amount: now, at its highest, and all that was ever added and taken away."""
+    """An amount: now, at its highest, and all that was ever added."""
 
-    __slots__ = ("added", "current", "peak", "taken")
+    __slots__ = ("added", "current", "peak")
 
     def __init__(self) -> None:
-        self.current = self.peak = self.added = self.taken = 0
+        self.current = self.peak = self.added = 0
 
     def add(self, amount: int) -> None:
         self.current += amount
@@ -20,81 +30,94 @@ class Counter:
         if self.current > self.peak:
             self.peak = self.current
 
-    def take(self, amount: int) -> None:
-        self.current -= amount
-        self.taken += amount
-
     def reset_peak(self) -> None:
         self.peak = self.current
 
     def reset_accumulated(self) -> None:
-        self.added = self.taken = 0
+        # What was added minus what was freed is what is there.
+        self.added = self.current
 
 
-# What is counted for all blocks, and for small and large ones apart.
-_NAMES = ("allocation", "allocated_bytes", "requested_bytes", "segment", "reserved_bytes")
-_KEYS = ("current", "peak", "allocated", "freed")
-_POOLS = ("all", "small_pool", "large_pool")
+class Pool:
+    """The counters of one pool of blocks, or of all."""
+
+    def __init__(self) -> None:
+        self.counters = {name: Counter() for name in _NAMES}
+        self.allocation = self.counters["allocation"]
+        self.allocated_bytes = self.counters["allocated_bytes"]
+        self.requested_bytes = self.counters["requested_bytes"]
+        self.segment = self.counters["segment"]
+        self.reserved_bytes = self.counters["reserved_bytes"]
+
+    def allocated(self, requested: int, size: int) -> None:
+        self.allocation.add(1)
+        self.allocated_bytes.add(size)
+        self.requested_bytes.add(requested)
+
+    def freed(self, requested: int, size: int) -> None:
+        self.allocation.current -= 1
+        self.allocated_bytes.current -= size
+        self.requested_bytes.current -= requested
+
+    def reserved(self, size: int) -> None:
+        self.segment.add(1)
+        self.reserved_bytes.add(size)
+
+    def released(self, size: int) -> None:
+        self.segment.current -= 1
+        self.reserved_bytes.current -= size
 
 
 class MemoryStats:
     """Changed with the allocator's lock held."""
 
     def __init__(self) -> None:
-        self._counters = {(name, pool): Counter() for name in _NAMES for pool in _POOLS}
-        self.allocated_bytes = self._counters["allocated_bytes", "all"]
-        self.reserved_bytes = self._counters["reserved_bytes", "all"]
+        self.all = Pool()
+        self._pools = {"all": self.all, "small_pool": Pool(), "large_pool": Pool()}
+        self._small, self._large = self._pools["small_pool"], self._pools["large_pool"]
         self.num_alloc_retries = 0
         self.num_ooms = 0
 
     def allocated(self, requested: int, size: int) -> None:
-        self._add(("allocation", "allocated_bytes", "requested_bytes"), (1, size, requested), size)
+        self.all.allocated(requested, size)
+        self._pool(size).allocated(requested, size)
 
     def freed(self, requested: int, size: int) -> None:
-        self._take(("allocation", "allocated_bytes", "requested_bytes"), (1, size, requested), size)
+        self.all.freed(requested, size)
+        self._pool(size).freed(requested, size)
 
     def reserved(self, size: int) -> None:
-        self._add(("segment", "reserved_bytes"), (1, size), size)
+        self.all.reserved(size)
+        self._pool(size).reserved(size)
 
     def released(self, size: int) -> None:
-        self._take(("segment", "reserved_bytes"), (1, size), size)
+        self.all.released(size)
+        self._pool(size).released(size)
 
     def reset_peak(self) -> None:
-        for counter in self._counters.values():
-            counter.reset_peak()
+        for pool in self._pools.values():
+            for counter in pool.counters.values():
+                counter.reset_peak()
 
     def reset_accumulated(self) -> None:
-        for counter in self._counters.values():
-            counter.reset_accumulated()
+        for pool in self._pools.values():
+            for counter in pool.counters.values():
+                counter.reset_accumulated()
         self.num_alloc_retries = self.num_ooms = 0
 
     def as_dict(self) -> dict[str, int]:
-        """`{name}.{pool}.{current,peak,allocated,freed}`; a block is active as long as it is allocated."""
+        """`{name}.{pool}.{current,peak,allocated,freed}`, and the number of shortages."""
         result: dict[str, int] = {}
-        for (name, pool), counter in self._counters.items():
-            values = dict(zip(_KEYS, (counter.current, counter.peak, counter.added, counter.taken), strict=True))
-            for alias in (name, *_ALIASES.get(name, ())):
-                result.update({f"{alias}.{pool}.{key}": value for key, value in values.items()})
-        for name in ("inactive_split", "inactive_split_bytes"):
-            result.update(
-                {f"{name}.{pool}.{key}": 0 for pool in _POOLS for key in ("current", "peak", "allocated", "freed")}
-            )
+        for pool_name, pool in self._pools.items():
+            for counter_name, counter in pool.counters.items():
+                values = (counter.current, counter.peak, counter.added, counter.added - counter.current)
+                for name in _NAMES[counter_name]:
+                    result.update({f"{name}.{pool_name}.{k}": v for k, v in zip(_KEYS, values, strict=True)})
+            for name in ("inactive_split", "inactive_split_bytes"):
+                result.update({f"{name}.{pool_name}.{k}": 0 for k in _KEYS})
         result["num_alloc_retries"] = self.num_alloc_retries
         result["num_ooms"] = self.num_ooms
         return result
 
-    def _add(self, names: tuple[str, ...], amounts: tuple[int, ...], size: int) -> None:
-        pool = "small_pool" if size <= SMALL_BYTES else "large_pool"
-        for name, amount in zip(names, amounts, strict=True):
-            self._counters[name, "all"].add(amount)
-            self._counters[name, pool].add(amount)
-
-    def _take(self, names: tuple[str, ...], amounts: tuple[int, ...], size: int) -> None:
-        pool = "small_pool" if size <= SMALL_BYTES else "large_pool"
-        for name, amount in zip(names, amounts, strict=True):
-            self._counters[name, "all"].take(amount)
-            self._counters[name, pool].take(amount)
-
-
-# Blocks aren't split, so what is allocated is what is active.
-_ALIASES = {"allocation": ("active",), "allocated_bytes": ("active_bytes",)}
+    def _pool(self, size: int) -> Pool:
+        return self._small if size <= SMALL_BYTES else self._large

@@ -1,7 +1,7 @@
 """The PlanRunner: launches one Plan, many times, with little work per launch.
 
     Plan + syms ── bind, once ──► Binding: memory plan, segments, a gather table
-    launch() ─► outputs and arena allocated ─► frame filled ─► task enqueued ─► native runs and host launches
+    launch() ─► outputs and arena allocated ─► frame filled ─► PlanTask enqueued
 
 Everything that kernels read besides tensors lies in one int64 array, the frame:
 
@@ -14,26 +14,26 @@ native call, with the GIL released once; kernels take turns with host launches o
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
-from mlirdev.plan import Launch, Plan, Signature
+from mlirdev.plan import HostLaunch, Launch, Plan, Signature
 from mlirdev.runtime.binding import Binding, Frame, NativeRun
-from mlirdev.runtime.buffer import Buffer, Fate
+from mlirdev.runtime.buffer import Buffer
 from mlirdev.runtime.stream import Stream
+from mlirdev.runtime.tape import RUNALL_TYPE, Part, RunAll
+from mlirdev.runtime.task import Task
 
+Scalar: TypeAlias = "float | int | bool"
 # A piece of memory: its address and size in bytes.
 Span: TypeAlias = tuple[int, int]
 ErrorWord: TypeAlias = tuple[int, int, int, int]
-Scalars: TypeAlias = Sequence[float | int | bool]
-# Runs graph node `node` on the host: (node, operands, results, scalars, syms).
-HostFunction: TypeAlias = Callable[[int, Sequence[Span], Sequence[Span], Scalars, tuple[int, ...]], None]
+# Runs a graph node on the host: (node, operands, results, scalars, syms).
+HostFunction: TypeAlias = Callable[[int, Sequence[Span], Sequence[Span], Sequence[Scalar], tuple[int, ...]], None]
 # Makes the user's error of a launch whose error word was set.
 Describe: TypeAlias = Callable[[Launch, ErrorWord], Exception]
-
-_RunAll = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
 class PlanRunner:
@@ -52,10 +52,10 @@ class PlanRunner:
         host: HostFunction,
     ) -> None:
         self.plan = plan
+        self.host = host
+        self.runall = _runall(runall)
         self._signatures = signatures
         self._addresses = addresses
-        self._runall = _RunAll(runall)
-        self._host = host
         self._scalars = struct.Struct("=" + "".join("d" if kind == "float" else "q" for kind in plan.scalars))
         self._bindings: dict[tuple[int, ...], Binding] = {}
 
@@ -63,7 +63,7 @@ class PlanRunner:
         self,
         stream: Stream,
         inputs: Sequence[Buffer],
-        scalars: Scalars,
+        scalars: Sequence[Scalar],
         syms: tuple[int, ...],
         threads: int,
         describe: Describe,
@@ -75,34 +75,17 @@ class PlanRunner:
         index out of range or a host launch, poisons the outputs and is raised by whoever waits or reads.
         """
         binding = self._bindings.get(syms) or self._bind(syms)
-        made = [stream.device.allocator.allocate(nbytes, stream) for nbytes in binding.made_bytes]
-        arena = stream.device.allocator.allocate(binding.arena_bytes, stream)
+        allocate = stream.device.allocator.allocate
+        made = [allocate(nbytes, stream) for nbytes in binding.made_bytes]
+        arena = allocate(binding.arena_bytes, stream)
         outputs = binding.outputs(inputs, made)
         frame = binding.take_frame()
         frame.integers[binding.threads_at] = threads
         self._scalars.pack_into(frame.bytes, 8 * binding.scalars_at, *scalars)
-        addresses = [frame.address, arena.address, *(b.address for b in inputs), *(b.address for b in made)]
-        binding.fill(frame, addresses)
-        # Memory of this stream may be reused behind this task; that of other streams is kept until it has run.
-        foreign = [b for b in inputs if b.stream is not stream]
-        read, written = [b.fate for b in inputs], [b.fate for b in made]
-
-        def task() -> None:
-            failed = next((fate.error for fate in read if fate.error is not None), None)
-            if failed is None:
-                failed = self._run(binding, frame, addresses, scalars, describe)
-                if failed is not None:
-                    stream.device.failures.add(stream, failed)
-            if failed is None:
-                binding.give_frame(frame)
-            else:
-                _poison(written, failed)
-            foreign.clear()
-
-        if wait:
-            stream.run(task)
-        else:
-            stream.enqueue(task)
+        bases = [frame.address, arena.address, *(b.address for b in inputs), *(b.address for b in made)]
+        binding.fill(frame, bases)
+        stream.device.runall = self.runall
+        stream.submit(PlanTask(self, binding, frame, bases, inputs, made, scalars, describe, stream), wait)
         return outputs
 
     def _bind(self, syms: tuple[int, ...]) -> Binding:
@@ -110,33 +93,114 @@ class PlanRunner:
         # Two threads may bind at once; the first one's is kept.
         return self._bindings.setdefault(syms, binding)
 
-    def _run(
-        self, binding: Binding, frame: Frame, addresses: list[int], scalars: Scalars, describe: Describe
-    ) -> BaseException | None:
-        """Run every segment; the error that stopped it, if any."""
+
+class PlanTask(Task):
+    """One launch. Holds no memory of its own stream, which may be reused behind it; that of other streams
+    is kept until it is through."""
+
+    __slots__ = (
+        "_bases",
+        "_binding",
+        "_describe",
+        "_error",
+        "_foreign",
+        "_frame",
+        "_read",
+        "_runner",
+        "_scalars",
+        "_written",
+    )
+
+    def __init__(
+        self,
+        runner: PlanRunner,
+        binding: Binding,
+        frame: Frame,
+        bases: list[int],
+        inputs: Sequence[Buffer],
+        made: Sequence[Buffer],
+        scalars: Sequence[Scalar],
+        describe: Describe,
+        stream: Stream,
+    ) -> None:
+        super().__init__()
+        self._runner = runner  # also keeps the machine code alive
+        self._binding = binding
+        self._frame = frame
+        self._bases = bases
+        self._scalars = scalars
+        self._describe = describe
+        self._error: BaseException | None = None
+        self._read = [b.fate for b in inputs]
+        self._written = [b.fate for b in made]
+        self._foreign = [b for b in inputs if b.stream is not stream]
+        for fate in self._written:
+            fate.writer = self
+
+    def parts(self) -> Sequence[Part]:
+        # Kernels run even behind a failure: they check every access, and nobody gets to see what they make of it.
+        return [
+            segment.entries(self._binding, self._frame)
+            if isinstance(segment, NativeRun)
+            else partial(self._on_host, segment)
+            for segment in self._binding.segments
+        ]
+
+    def run(self) -> None:
+        for segment in self._binding.segments:
+            if self._failure() is not None:
+                return
+            if isinstance(segment, NativeRun):
+                at = self._frame.address + 8 * (self._binding.argvs_at + segment.first)
+                self._runner.runall(segment.functions_at, at, len(segment.launches))
+            else:
+                self._on_host(segment)
+
+    def finish(self) -> BaseException | None:
+        poison = self._poison_read()
+        error = self._failure()
+        for fate in self._written:
+            fate.settle(error)
+        if not self._frame.errors.any():
+            self._binding.give_frame(self._frame)
+        self._read = self._written = []
+        self._foreign = []
+        return None if error is poison else error
+
+    def _on_host(self, launch: HostLaunch) -> None:
+        if self._failure() is not None:
+            return
+        operands, results = self._binding.spans(launch, self._bases)
         try:
-            for segment in binding.segments:
-                if not isinstance(segment, NativeRun):
-                    operands, results = binding.spans(segment, addresses)
-                    self._host(segment.node, operands, results, scalars, binding.syms)
-                    continue
-                argvs = frame.address + 8 * (binding.argvs_at + segment.first)
-                self._runall(segment.functions_at, argvs, len(segment.launches))
-                if frame.errors.any():
-                    return describe(*_first_error(binding, frame))
+            self._runner.host(launch.node, operands, results, self._scalars, self._binding.syms)
         except BaseException as error:
+            self._error = error
+
+    def _failure(self) -> BaseException | None:
+        """Why the outputs can't be what they should be, as far as is known by now."""
+        if self._error is None:
+            self._error = self._poison_read() or self._kernel_error()
+        return self._error
+
+    def _poison_read(self) -> BaseException | None:
+        return next((fate.error for fate in self._read if fate.error is not None), None)
+
+    def _kernel_error(self) -> BaseException | None:
+        """The error of the first launch whose error word is set."""
+        if not self._frame.errors.any():
+            return None
+        launches = [launch for s in self._binding.segments if isinstance(s, NativeRun) for launch in s.launches]
+        number = int(self._frame.errors.any(axis=1).argmax())
+        code, node, value, bound = (int(word) for word in self._frame.errors[number])
+        try:
+            return self._describe(launches[number], (code, node, value, bound))
+        except Exception as error:  # the outputs must be poisoned, be it with this
             return error
-        return None
 
 
-def _poison(fates: list[Fate], error: BaseException) -> None:
-    for fate in fates:
-        fate.error = error
+_runalls: dict[int, RunAll] = {}
 
 
-def _first_error(binding: Binding, frame: Frame) -> tuple[Launch, ErrorWord]:
-    """The first launch whose error word is set, and the word."""
-    launches = [launch for s in binding.segments if isinstance(s, NativeRun) for launch in s.launches]
-    number = int(frame.errors.any(axis=1).argmax())
-    code, node, value, bound = (int(word) for word in frame.errors[number])
-    return launches[number], (code, node, value, bound)
+def _runall(address: int) -> RunAll:
+    """The same callable for the same address: streams change tapes when theirs isn't the device's any more."""
+    return _runalls.setdefault(address, RUNALL_TYPE(address))
