@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from collections.abc import Callable
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -39,13 +40,20 @@ class Tell:
 def run_in_child(work: Callable[[Tell], Result]) -> Result:
     """The result of `work`, done in a forked process; its exceptions are raised here. Raises PassError if it died."""
     parent_end, child_end = Pipe()
-    pid = os.fork()
+    pid = _fork()
     if pid == 0:
         parent_end.close()
         _answer(child_end, work)
         os._exit(0)
     child_end.close()
     return cast("Result", _await(parent_end, pid))
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python warns of threads, whose locks a child could find taken; the command line has started none of its own.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 def _answer(connection: Connection, work: Callable[[Tell], object]) -> None:
