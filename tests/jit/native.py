@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -17,8 +18,19 @@ from mlirdev.target import Target, load_target
 RUNALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
+_targets = [resolve_target(load_target("host"))]
+
+
 def host() -> Target:
-    return resolve_target(load_target("host"))
+    """What kernels are built for: this machine, or what `use_target` says."""
+    return _targets[-1]
+
+
+@contextlib.contextmanager
+def use_target(target: Target) -> Iterator[None]:
+    _targets.append(target)
+    yield
+    _targets.pop()
 
 
 def aligned(array: np.ndarray) -> np.ndarray:
@@ -97,10 +109,10 @@ def elementwise_text(callee: str, kinds: Sequence[str], lanes: int = 0) -> str:
 
 
 @cache
-def elementwise(callee: str, kinds: tuple[str, ...], lanes: int = 0) -> Kernel:
+def elementwise(callee: str, kinds: tuple[str, ...], lanes: int, target: Target) -> Kernel:
     buffers = [BufferParam((None,), KINDS[k]) for k in kinds]
     signature = Signature((DimParam(), *buffers), (BufferParam((None,), KINDS[kinds[0]]),), (0,) * (len(kinds) + 1))
-    return build(elementwise_text(callee, kinds, lanes), signature)
+    return build(elementwise_text(callee, kinds, lanes), signature, target=target)
 
 
 def apply(callee: str, kinds: Sequence[str], *arrays: np.ndarray, lanes: int = 0) -> np.ndarray:
@@ -109,5 +121,5 @@ def apply(callee: str, kinds: Sequence[str], *arrays: np.ndarray, lanes: int = 0
     result = aligned(np.empty_like(arrays[0]))
     error = aligned(np.zeros(4, np.int64))
     n = np.array(len(arrays[0]), np.int64)
-    call(elementwise(callee, tuple(kinds), lanes), [n, *buffers, result], error)
+    call(elementwise(callee, tuple(kinds), lanes, host()), [n, *buffers, result], error)
     return result
