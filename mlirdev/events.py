@@ -41,6 +41,7 @@ class Flush(Event):
     outputs: int = 0
     hit: bool = False
     graph: str = ""
+    launches: int = 0
     record_s: float = 0.0
     launch_s: float = 0.0
 

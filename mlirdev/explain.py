@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from mlirdev import events
-from mlirdev.guards import EXPLICIT_SYNCS, FALLBACK_REMEDY, SYNC_REMEDIES
+from mlirdev.guards import EXPLICIT_SYNCS, FALLBACK_REMEDIES, SYNC_REMEDIES
 from mlirdev.report import Report, Section
 
 _Key = TypeVar("_Key")
@@ -36,7 +36,7 @@ class _Kept:
     compiles: deque[events.GraphCompiled] = field(default_factory=lambda: deque(maxlen=_KEPT_COMPILES))
     compiles_seen: int = 0
     syncs: dict[tuple[str, str], _Tally] = field(default_factory=dict)
-    fallbacks: dict[tuple[str, str, str], _Tally] = field(default_factory=dict)
+    fallbacks: dict[tuple[str, str, str, str], _Tally] = field(default_factory=dict)
     workers: list[events.WorkerLost] = field(default_factory=list)
 
 
@@ -80,7 +80,7 @@ def compile_sentence(event: events.GraphCompiled) -> tuple[str, ...]:
 
 def _syncs() -> Section:
     rows = tuple(
-        (f"{line}{cause}: {tally.times} times, {tally.seconds:.3f} s", f"remedy: {_sync_remedy(cause)}")
+        (f"{line}{cause}: {_times(tally)}, {tally.seconds:.3f} s", f"remedy: {_sync_remedy(cause)}")
         for (cause, line), tally in _by_cost(_kept.syncs)
     )
     return Section("Implicit waits for the device", (), rows)
@@ -92,8 +92,8 @@ def _sync_remedy(cause: str) -> str:
 
 def _fallbacks() -> Section:
     rows = tuple(
-        (f"{line}{op}: {tally.times} times on the CPU, since {reason}", f"remedy: {FALLBACK_REMEDY}")
-        for (op, line, reason), tally in _by_cost(_kept.fallbacks)
+        (f"{line}{op}: on the CPU {_times(tally)}, since {reason}", f"remedy: {FALLBACK_REMEDIES[cause]}")
+        for (op, line, cause, reason), tally in _by_cost(_kept.fallbacks)
     )
     return Section("Ops that ran on the CPU", (), rows)
 
@@ -110,6 +110,10 @@ def _by_cost(tallies: dict[_Key, _Tally]) -> list[tuple[_Key, _Tally]]:
     return sorted(tallies.items(), key=lambda item: (-item[1].seconds, -item[1].times))
 
 
+def _times(tally: _Tally) -> str:
+    return "once" if tally.times == 1 else f"{tally.times} times"
+
+
 def _at(where: events.SourceLine | None) -> str:
     return f"{where}: " if where else ""
 
@@ -122,7 +126,7 @@ def _listen(event: events.Event) -> None:
         elif isinstance(event, events.Sync) and event.cause not in EXPLICIT_SYNCS:
             _count(_kept.syncs, (event.cause, _at(event.where)), event.seconds)
         elif isinstance(event, events.Fallback):
-            _count(_kept.fallbacks, (event.op, _at(event.where), event.reason or event.cause), 0.0)
+            _count(_kept.fallbacks, (event.op, _at(event.where), event.cause, event.reason or event.cause), 0.0)
         elif isinstance(event, events.WorkerLost) and len(_kept.workers) < _KEPT_LINES:
             _kept.workers.append(event)
 

@@ -3,7 +3,7 @@
 A layer asks *before* it waits or falls back, so that nothing has happened when the answer is an error:
 
     check_sync("item", where)                     # then wait, then emit events.Sync(cause="item", seconds=…)
-    check_fallback("aten::nonzero", reason, where)  # then run it, then emit events.Fallback(op=…, …)
+    check_fallback("aten.nonzero.default", reason, where, cause)  # then emit events.Fallback(op=…, …), then run it
 
 A guard covers every thread: autograd runs a device's backward on a thread of its own.
 """
@@ -27,9 +27,13 @@ SYNC_REMEDIES = {
     "bool": "use torch.where, or decide on a value that the CPU already has",
     "print": "print every N steps, or print the shape alone",
     "copy": "copy with non_blocking=True into pinned memory, and synchronize where the value is needed",
-    "data_dependent": "the output's size depends on values; use a mask (torch.where) with a fixed size instead",
+    "data_dependent": "use a mask of fixed size (torch.where) in place of what selects by value",
 }
-FALLBACK_REMEDY = "give it a lowering with `mlirdev.register_lowering`, or write it in other ops"
+FALLBACK_REMEDIES = {
+    "data_dependent": SYNC_REMEDIES["data_dependent"],
+    "no_rule": "give it a fake kernel (`torch.library.register_fake`), or write it in other ops",
+    "no_lowering": "give it a lowering with `mlirdev.register_lowering`, or write it in other ops",
+}
 
 _lock = threading.Lock()
 _forbidden = {"sync": 0, "fallback": 0}
@@ -58,11 +62,14 @@ def check_sync(cause: str, where: SourceLine | None = None) -> None:
     _refuse_or_warn("sync", options.sync, ("sync", cause, where), message)
 
 
-def check_fallback(op: str, reason: str, where: SourceLine | None = None) -> None:
-    """Warn once per op, or raise if a fallback to the CPU is forbidden; to be called before it."""
+def check_fallback(op: str, reason: str, where: SourceLine | None = None, cause: str = "no_lowering") -> None:
+    """Warn once per op, or raise if a fallback to the CPU is forbidden; to be called before it.
+
+    `cause` is that of events.Fallback.
+    """
     if options.fallback == "allow" and not _forbidden["fallback"]:
         return
-    message = f"{op} runs on the CPU{_at(where)}: {reason}; {FALLBACK_REMEDY}"
+    message = f"{op} runs on the CPU{_at(where)}: {reason}; {FALLBACK_REMEDIES[cause]}"
     _refuse_or_warn("fallback", options.fallback, ("fallback", op, None), message)
 
 

@@ -130,6 +130,7 @@ def _listen(event: events.Event) -> None:
             ops_recorded=event.nodes,
             graphs_run=1,
             graph_cache_hits=int(event.hit),
+            launches=event.launches,
             record_s=event.record_s,
             launch_overhead_s=event.launch_s if event.hit else 0.0,
         )

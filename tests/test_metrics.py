@@ -77,7 +77,7 @@ def test_gauges_are_read_when_asked_and_peaks_reset(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_report_is_a_table_in_a_terminal_and_in_a_notebook() -> None:
-    emit(Fallback(op="aten.a<b>.default"))
+    emit(Fallback(op="aten.a<b>.default", cause="no_lowering"))
     text, page = str(metrics.report()), metrics.report()._repr_html_()
     assert "ops_recorded" in text
     assert "aten.a<b>.default" in text

@@ -26,7 +26,8 @@ def set_host_executor(executor: HostExecutor) -> None:
 
 
 class Executable:
-    """Run it as often as you like, from any thread. `host` says why a node runs on the host, by position."""
+    """Run it as often as you like, from any thread. `host` says why a node runs on the host, by position; `launches`
+    is how many kernels a run launches."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class Executable:
         self.graph = graph
         self.plan = plan
         self.host = dict(host)
+        self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._kernels = dict(kernels)  # keeps the machine code alive
         addresses = {key: kernel.address for key, kernel in kernels.items()}
         self._runner = PlanRunner(plan, dict(signatures), addresses, runall_address(), self._run_node)

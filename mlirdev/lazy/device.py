@@ -7,7 +7,8 @@ import time
 import torch
 from torch import Tensor
 
-from mlirdev.events import Sync, emit, listening
+from mlirdev.events import Sync, emit
+from mlirdev.guards import check_sync
 from mlirdev.lazy.layouts import layout_of
 from mlirdev.lazy.lines import here, source_line
 from mlirdev.lazy.trace import Cell, cell_of_buffer, current_stream, recorder
@@ -43,6 +44,8 @@ def launch(cell: Cell, cause: str) -> None:
 
 def download(cell: Cell, cause: str, wait: bool = True) -> Tensor:
     """The cell's value as a new CPU tensor, row-major. Raises the error of the work that should have made it."""
+    if wait:
+        check_sync(cause, source_line(here()))
     launch(cell, "value")
     buffer, layout = cell.buffer, cell.layout
     assert buffer is not None
@@ -52,7 +55,7 @@ def download(cell: Cell, cause: str, wait: bool = True) -> Tensor:
         copy_to_host(current_stream(), buffer, result.data_ptr(), layout.nbytes, keep=result, wait=wait)
     elif wait:
         buffer.check()
-    if wait and listening():
+    if wait:
         emit(Sync(where=source_line(here()), cause=cause, seconds=time.perf_counter() - start))
     return result
 

@@ -6,22 +6,23 @@ it returns or writes is copied back.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mlirdev.errors import UnsupportedError
-from mlirdev.events import Fallback, emit, listening
+from mlirdev.events import Fallback, emit
+from mlirdev.guards import check_fallback
 from mlirdev.lazy.device import download, upload
 from mlirdev.lazy.layouts import layout_of
 from mlirdev.lazy.lines import here, source_line
 from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, read, write
-from mlirdev.options import options
 
-_warned: set[str] = set()
+_REASONS = {
+    "data_dependent": "the size of what it returns depends on values",
+    "no_rule": "nothing tells the size of what it returns",
+}
 
 
 def run_on_cpu(op: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], cause: str) -> Any:
@@ -42,14 +43,10 @@ def run_on_cpu(op: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[s
 
 
 def report(op: str, cause: str) -> None:
+    """Warn, or raise where fallbacks are forbidden, then tell that `op` runs on the CPU; to be called before it."""
     where = source_line(here())
-    if options.fallback == "error":
-        raise UnsupportedError(f"{op} would run on the CPU ({cause}); option fallback (MLIRDEV_FALLBACK) forbids it")
-    if listening():
-        emit(Fallback(where=where, op=op, cause=cause))
-    if options.fallback == "warn" and op not in _warned:
-        _warned.add(op)
-        warnings.warn(f"{where or ''}: {op} runs on the CPU ({cause})", stacklevel=2)
+    check_fallback(op, _REASONS[cause], where, cause)
+    emit(Fallback(where=where, op=op, cause=cause, reason=_REASONS[cause]))
 
 
 def _to_cpu(value: Any, copies: dict[int, tuple[Tensor, Tensor]]) -> Any:

@@ -17,8 +17,9 @@ from typing import Any
 import torch
 
 from mlirdev import compiler
-from mlirdev.events import Flush, SourceLine, emit, listening
+from mlirdev.events import Fallback, Flush, SourceLine, emit
 from mlirdev.graph import Graph
+from mlirdev.guards import check_fallback
 from mlirdev.lazy.layouts import Layout
 from mlirdev.lazy.lines import here, source_line
 from mlirdev.lazy.trace import Cell, Entry, Trace, recorder, renew
@@ -67,22 +68,33 @@ def _launch(trace: Trace, cause: str) -> None:
     hit = launchable is not None
     if launchable is None:
         launchable = _launchables[key] = _prepare(trace, outputs)
+    if launchable.executable.host and options.compile != "reference":
+        _report_host_nodes(trace, launchable)
     buffers = _run(trace, launchable)
     by_number = dict(zip(outputs, buffers, strict=True))
     for cell in cells:
         cell.buffer = by_number[cell.number]
-    if listening():
-        emit(
-            Flush(
-                where=source_line(here()),
-                cause=cause,
-                nodes=len(launchable.nodes),
-                outputs=len(outputs),
-                hit=hit,
-                graph=launchable.executable.name,
-                launch_s=time.perf_counter() - start,
-            )
+    emit(
+        Flush(
+            where=source_line(here()),
+            cause=cause,
+            nodes=len(launchable.nodes),
+            outputs=len(outputs),
+            hit=hit,
+            graph=launchable.executable.name,
+            launches=launchable.executable.launches,
+            launch_s=time.perf_counter() - start,
         )
+    )
+
+
+def _report_host_nodes(trace: Trace, launchable: Launchable) -> None:
+    """Warn, or raise where fallbacks are forbidden, and tell which nodes of the plan run on the CPU."""
+    for node, reason in launchable.executable.host.items():
+        op, at = launchable.executable.graph.nodes[node].op, 2 * launchable.nodes[node]
+        where = source_line((trace.wheres[at], trace.wheres[at + 1]))
+        check_fallback(op, reason, where)
+        emit(Fallback(where=where, op=op, cause="no_lowering", reason=reason))
 
 
 def _live_cells(trace: Trace) -> list[Cell]:
