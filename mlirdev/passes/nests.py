@@ -49,6 +49,9 @@ class Access:
     def plain_dims(self) -> tuple[int | None, ...]:
         return tuple(self.dim_at(p) for p in range(len(self.exprs or ())))
 
+    def uses_at(self, position: int, dim: int) -> bool:
+        return self.exprs is None or uses_dim(self.exprs[position], dim)
+
     def uses(self, dim: int) -> bool:
         return self.exprs is None or any(uses_dim(e, dim) for e in self.exprs)
 
