@@ -93,27 +93,12 @@ class LoopEmitter:
         for i in range(len(nest.outputs)):
             if (nest, i) in self._carried:
                 values[_out_argument(nest, nest.block, i)] = self._carried[nest, i]
-        yielded = self._clone_body(nest, values)
+        yielded = clone_body(nest, values, self._ivs[nest])
         for i, (access, value) in enumerate(zip(nest.outputs, yielded, strict=True)):
             if (nest, i) in self._carried:
                 self._carried[nest, i] = value
             else:
                 self._store(nest, access, value)
-
-    def _clone_body(self, nest: Nest, values: dict[Any, Any]) -> list[Any]:
-        for view in nest.block.operations:
-            op = view.operation
-            if op.name == "linalg.yield":
-                return [values.get(v, v) for v in op.operands]
-            if op.name == "linalg.index":
-                dim = ir.IntegerAttr(op.attributes["dim"]).value
-                values[op.results[0]] = self._ivs[nest][dim]
-                continue
-            copy = _clone(op, values)
-            if op.name in _REORDERED and _accumulates(nest, op):
-                copy.attributes["fastmath"] = ir.Attribute.parse(_FASTMATH)
-            values.update(zip(op.results, copy.results, strict=True))
-        raise ValueError("a linalg body has no yield")
 
     # --- memory -------------------------------------------------------------------------------------
 
@@ -137,6 +122,22 @@ class LoopEmitter:
         memref, dropped = self._stand_ins.get(access.memref, (access.memref, ()))
         exprs = [e for p, e in enumerate(access.exprs or ()) if p not in dropped]
         return memref, [emit_index(e, self._ivs[nest]) for e in exprs]
+
+
+def clone_body(nest: Nest, values: dict[Any, Any], ivs: Mapping[int, Any]) -> list[Any]:
+    """Write a nest's body, given the values of its arguments (added to); the values that it yields."""
+    for view in nest.block.operations:
+        op = view.operation
+        if op.name == "linalg.yield":
+            return [values.get(v, v) for v in op.operands]
+        if op.name == "linalg.index":
+            values[op.results[0]] = ivs[ir.IntegerAttr(op.attributes["dim"]).value]
+            continue
+        copy = _clone(op, values)
+        if op.name in _REORDERED and _accumulates(nest, op):
+            copy.attributes["fastmath"] = ir.Attribute.parse(_FASTMATH)
+        values.update(zip(op.results, copy.results, strict=True))
+    raise ValueError("a linalg body has no yield")
 
 
 def _out_argument(nest: Nest, block: Any, output: int) -> Any:

@@ -8,6 +8,7 @@ from torch_mlir import ir
 
 from mlirdev.passes.build import product
 from mlirdev.passes.contraction import Contraction, find_contraction
+from mlirdev.passes.epilogue import EpilogueEmitter, EpilogueNest, find_epilogue, reuse_destination
 from mlirdev.passes.gemm import Gemm
 from mlirdev.passes.nests import is_nest, read_nest, root_of
 from mlirdev.passes.ops import kernel_function, users, walk
@@ -21,12 +22,21 @@ def run(module: ir.Module, target: Target, *, least_work: int = 4096) -> None:
         contraction = find_contraction(read_nest(op))
         if contraction is None or not _is_worth_it(contraction, least_work):
             continue
-        fill = _zero_fill_before(op, contraction.c.memref)
-        with ir.InsertionPoint(op), op.location:
-            Gemm(contraction, target, zero_init=fill is not None, epilogue=None).emit()
-        op.erase()
-        if fill is not None:
-            fill.erase()
+        _schedule(contraction, target)
+
+
+def _schedule(contraction: Contraction, target: Target) -> None:
+    op = contraction.nest.op
+    fill = _zero_fill_before(op, contraction.c.memref)
+    epilogue = find_epilogue(contraction)
+    reuse_destination(contraction, epilogue)
+    with ir.InsertionPoint(op), op.location:
+        contraction = find_contraction(read_nest(op)) or contraction
+        epilogue = [EpilogueNest(read_nest(e.nest.op), e.loop_of) for e in epilogue]
+        emitter = EpilogueEmitter(contraction, epilogue) if epilogue else None
+        Gemm(contraction, target, fill is not None, emitter).emit()
+    for done in (*(e.nest.op for e in reversed(epilogue)), op, *([fill] if fill else [])):
+        done.erase()
 
 
 def _is_parallel(op: Any) -> bool:
