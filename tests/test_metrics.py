@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mlirdev import events, explain, guards, logs, metrics
+from mlirdev import events, guards, logs, metrics
 from mlirdev.errors import ForbiddenError
 from mlirdev.events import Fallback, Flush, GraphCompiled, SourceLine, SpecMiss, Sync, WorkerLost, emit
+from mlirdev.explain import clear, explain
 from mlirdev.options import options
 
 LINE = SourceLine("train.py", 12)
@@ -19,11 +20,11 @@ LINE = SourceLine("train.py", 12)
 @pytest.fixture(autouse=True)
 def _clean() -> Iterator[None]:
     metrics.reset()
-    explain.clear()
+    clear()
     guards._warned.clear()
     yield
     metrics.reset()
-    explain.clear()
+    clear()
 
 
 def test_the_names_that_others_rely_on_are_there() -> None:
@@ -91,7 +92,7 @@ def test_explain_says_what_differed_where_and_the_remedy() -> None:
     emit(Sync(cause="synchronize"))
     emit(Fallback(where=LINE, op="aten.nonzero.default", cause="data_dependent", reason="its size depends on values"))
     emit(WorkerLost(where=LINE, graph="g1", reproducer="/tmp/r"))
-    text = str(explain.explain())
+    text = str(explain())
     assert "size 3 was 32 and is now 48" in text
     assert "train.py:12: item: 3 times, 0.300 s" in text
     assert "remedy: keep the value on the device" in text
@@ -101,13 +102,13 @@ def test_explain_says_what_differed_where_and_the_remedy() -> None:
 
 
 def test_explain_with_nothing_to_say() -> None:
-    assert "no wait and no fallback" in str(explain.explain())
+    assert "no wait and no fallback" in str(explain())
 
 
 def test_explain_keeps_a_bounded_number_of_compiles() -> None:
     for i in range(1200):
         emit(GraphCompiled(graph=f"g{i}"))
-    assert "Compiled graphs: 1200 (the last 1000 are shown)" in str(explain.explain())
+    assert "Compiled graphs: 1200 (the last 1000 are shown)" in str(explain())
 
 
 def test_no_sync_forbids_implicit_waits_only() -> None:

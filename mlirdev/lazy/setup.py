@@ -6,7 +6,8 @@ import threading
 
 import torch
 
-from mlirdev import compiler
+# logs and metrics listen to events from when they are imported; `mlirdev` itself imports explain.
+from mlirdev import compiler, logs, metrics  # noqa: F401
 from mlirdev.lazy import flush, host, trace
 from mlirdev.lazy.device import device
 from mlirdev.lazy.register import register_all
