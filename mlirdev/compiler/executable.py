@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mlirdev.errors import InternalError
 from mlirdev.graph import Graph, Node, TensorSpec
-from mlirdev.jit import Kernel, runall_address
+from mlirdev.jit import Kernel, runall_address, stamp_address
 from mlirdev.plan import Launch, Plan, Signature, evaluate
 from mlirdev.runtime import Buffer, PlanRunner, Stream
 
@@ -45,7 +45,7 @@ class Executable:
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._kernels = dict(kernels)  # keeps the machine code alive
         addresses = {key: kernel.address for key, kernel in kernels.items()}
-        self._runner = PlanRunner(plan, dict(signatures), addresses, runall_address(), self._run_node)
+        self._runner = PlanRunner(plan, dict(signatures), addresses, runall_address(), self._run_node, stamp_address())
 
     def run(
         self,

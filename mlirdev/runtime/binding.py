@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -37,19 +38,21 @@ _Place: TypeAlias = tuple[int, int]
 class Frame:
     """One launch's integers; pooled, as a launch may be in flight while the next one is prepared."""
 
-    __slots__ = ("address", "bytes", "errors", "integers", "table")
+    __slots__ = ("address", "bytes", "errors", "integers", "table", "times")
 
-    def __init__(self, integers: np.ndarray, launches: int, table_at: int) -> None:
+    def __init__(self, integers: np.ndarray, launches: int, times_at: int, threads_at: int, table_at: int) -> None:
         self.integers = integers
         self.bytes = integers.data.cast("B")
         self.address = int(integers.ctypes.data)
         self.errors = integers[: ERROR_WORDS * launches].reshape(launches, ERROR_WORDS)
+        self.times = integers[times_at:threads_at]
         self.table = integers[table_at:]
 
 
 @dataclass(frozen=True, eq=False)
 class NativeRun:
-    """Consecutive kernel launches: one native call on `functions`, a table of entry addresses."""
+    """Consecutive kernel launches: one native call on `functions`, a table of entry addresses, with a stamp of the
+    time before and behind them where there is one. `first` is the place of its arguments in the argvs."""
 
     launches: tuple[Launch, ...]
     first: int
@@ -59,7 +62,7 @@ class NativeRun:
     def entries(self, binding: Binding, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """The functions and each one's argument."""
         start = binding.argvs_at + self.first
-        return self.functions, frame.integers[start : start + len(self.launches)]
+        return self.functions, frame.integers[start : start + len(self.functions)]
 
 
 class Binding:
@@ -71,8 +74,10 @@ class Binding:
         signatures: Mapping[str, Signature],
         addresses: Mapping[str, int],
         syms: tuple[int, ...],
+        stamp: int,
     ) -> None:
         self.syms = syms
+        self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._plan = plan
         self._made = [slot for slot in dict.fromkeys(plan.outputs) if slot not in plan.inputs]
         self.made_bytes = [plan.slots[slot].nbytes(syms) for slot in self._made]
@@ -81,7 +86,7 @@ class Binding:
         self._places: dict[int, _Place] = {slot: (_ARENA, offset) for slot, offset in memory.offsets.items()}
         for number, slot in enumerate((*plan.inputs, *self._made)):
             self._places[slot] = (_INPUTS + number, 0)
-        self.segments = _segments(plan, addresses)
+        self.segments = _segments(plan, addresses, stamp)
         self._lay_out(memory.workspaces)
         self._frames: list[Frame] = []
 
@@ -99,7 +104,8 @@ class Binding:
         try:
             return self._frames.pop()
         except IndexError:
-            frame = Frame(np.zeros(self._frame_size, dtype=np.int64), self._launches, self._table_at)
+            integers = np.zeros(self._frame_size, dtype=np.int64)
+            frame = Frame(integers, self.launches, self._times_at, self.threads_at, self._table_at)
             frame.integers[self._dims_at : self._dims_at + len(self._dims)] = self._dims
             return frame
 
@@ -119,25 +125,34 @@ class Binding:
         kernels = [(i, x) for i, x in enumerate(self._plan.launches) if isinstance(x, Launch)]
         dims = [evaluate(a.dim, self.syms) for _, x in kernels for a in x.args if isinstance(a, DimArg)]
         self._dims = list(dict.fromkeys(dims))
-        self._launches = len(kernels)
-        self.threads_at = ERROR_WORDS * self._launches
+        self._times_at = ERROR_WORDS * self.launches
+        self.threads_at = self._times_at + 2 * sum(isinstance(s, NativeRun) for s in self.segments)
         self.scalars_at = self.threads_at + 1
         self._dims_at = self.scalars_at + len(self._plan.scalars)
         self._table_at = self._dims_at + len(self._dims)
         table: list[_Place] = []
-        starts: list[int] = []
+        argvs: list[_Place] = []
         for number, (i, launch) in enumerate(kernels):
-            starts.append(len(table))
+            argvs.append((_FRAME, 8 * (self._table_at + len(table))))
             head: list[_Place] = [(_FRAME, 0)] * ABI_PARAMS
             head[ABI_ERROR] = (_FRAME, 8 * ERROR_WORDS * number)
             head[ABI_THREADS] = (_FRAME, 8 * self.threads_at)
             head[ABI_WORKSPACE] = (_ARENA, workspaces.get(i, 0))
             table += [*head, *(self._arg(a) for a in launch.args), *(self._places[r] for r in launch.results)]
         self.argvs_at = self._table_at + len(table)
-        table += [(_FRAME, 8 * (self._table_at + start)) for start in starts]
+        table += self._with_stamps(argvs)
         self._index = np.array([base for base, _ in table], dtype=np.intp)
         self._offset = np.array([offset for _, offset in table], dtype=np.int64)
         self._frame_size = self._table_at + len(table)
+
+    def _with_stamps(self, argvs: list[_Place]) -> list[_Place]:
+        """The native runs' arguments: the launches' own, between those of each run's two stamps."""
+        result: list[_Place] = []
+        for number, run in enumerate(s for s in self.segments if isinstance(s, NativeRun)):
+            mine, argvs = argvs[: len(run.launches)], argvs[len(run.launches) :]
+            times = [(_FRAME, 8 * (self._times_at + 2 * number + k)) for k in (0, 1)]
+            result += [times[0], *mine, times[1]] if len(run.functions) > len(run.launches) else mine
+        return result
 
     def _arg(self, arg: LaunchArg) -> _Place:
         if isinstance(arg, ScalarArg):
@@ -151,20 +166,17 @@ class Binding:
         return bases[base] + offset, self._plan.slots[slot].nbytes(self.syms)
 
 
-def _segments(plan: Plan, addresses: Mapping[str, int]) -> list[NativeRun | HostLaunch]:
+def _segments(plan: Plan, addresses: Mapping[str, int], stamp: int) -> list[NativeRun | HostLaunch]:
     """The launches in order, consecutive kernels gathered into native runs."""
     segments: list[NativeRun | HostLaunch] = []
-    run: list[Launch] = []
+    stamps = [stamp] if stamp else []
     first = 0
-    for launch in (*plan.launches, None):
-        if isinstance(launch, Launch):
-            run.append(launch)
+    for native, group in groupby(plan.launches, key=lambda launch: isinstance(launch, Launch)):
+        if not native:
+            segments += [launch for launch in group if isinstance(launch, HostLaunch)]
             continue
-        if run:
-            functions = np.array([addresses[x.kernel] for x in run], dtype=np.int64)
-            segments.append(NativeRun(tuple(run), first, functions, int(functions.ctypes.data)))
-            first += len(run)
-            run = []
-        if launch is not None:
-            segments.append(launch)
+        run = tuple(launch for launch in group if isinstance(launch, Launch))
+        functions = np.array([*stamps, *(addresses[x.kernel] for x in run), *stamps], dtype=np.int64)
+        segments.append(NativeRun(run, first, functions, int(functions.ctypes.data)))
+        first += len(functions)
     return segments

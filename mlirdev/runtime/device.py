@@ -12,6 +12,7 @@ import traceback
 import weakref
 from typing import TextIO
 
+from mlirdev.metrics import gauge
 from mlirdev.runtime.allocator import Allocator
 from mlirdev.runtime.failures import Failures
 from mlirdev.runtime.host_memory import machine_bytes
@@ -42,6 +43,8 @@ class Device:
         self._pool: list[Stream] = []
         self._next = itertools.count()
         _devices.add(self)
+        counters = self.allocator.stats
+        gauge("peak_bytes", lambda: counters.all.allocated_bytes.peak, counters.reset_peak)
 
     def check(self) -> None:
         """Raise if this process is a fork of the one that uses the device: its threads and memory stayed there."""

@@ -5,11 +5,12 @@
 
 Everything that kernels read besides tensors lies in one int64 array, the frame:
 
-    [error words, one per launch | thread count | scalars | dims | packed arguments of every launch | pointers to them]
+    [error words, one per launch | times of each native run | thread count | scalars | dims | table]
 
-The last two parts are addresses, each some base (an input, an output, the arena, the frame itself) plus a
-fixed offset, so a launch computes them all in one numpy gather and add. A run of consecutive kernels is one
-native call, with the GIL released once; kernels take turns with host launches only where the plan has any.
+The table holds the packed arguments of every launch, and pointers to them. These are addresses, each some
+base (an input, an output, the arena, the frame itself) plus a fixed offset, so a launch computes them all in
+one numpy gather and add. A run of consecutive kernels is one native call, with the GIL released once; kernels
+take turns with host launches only where the plan has any.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
+import numpy as np
+
+from mlirdev.metrics import counters
 from mlirdev.plan import HostLaunch, Launch, Plan, Signature
 from mlirdev.runtime.binding import Binding, Frame, NativeRun
 from mlirdev.runtime.buffer import Buffer
@@ -40,7 +44,8 @@ class PlanRunner:
     """See the module's docstring.
 
     `addresses` are the kernels' entries, by key; `runall` that of `void(void** fns, void** argvs, i64 n)`;
-    whoever owns their machine code must outlive the runner's launches. Safe to use from any thread.
+    `stamp` (0: none) that of `void(i64*)`, which writes the monotonic clock in nanoseconds. Whoever owns their
+    machine code must outlive the runner's launches. Safe to use from any thread.
     """
 
     def __init__(
@@ -50,12 +55,14 @@ class PlanRunner:
         addresses: Mapping[str, int],
         runall: int,
         host: HostFunction,
+        stamp: int = 0,
     ) -> None:
         self.plan = plan
         self.host = host
         self.runall = _runall(runall)
         self._signatures = signatures
         self._addresses = addresses
+        self._stamp = stamp
         self._scalars = struct.Struct("=" + "".join("d" if kind == "float" else "q" for kind in plan.scalars))
         self._bindings: dict[tuple[int, ...], Binding] = {}
 
@@ -89,7 +96,7 @@ class PlanRunner:
         return outputs
 
     def _bind(self, syms: tuple[int, ...]) -> Binding:
-        binding = Binding(self.plan, self._signatures, self._addresses, syms)
+        binding = Binding(self.plan, self._signatures, self._addresses, syms, self._stamp)
         # Two threads may bind at once; the first one's is kept.
         return self._bindings.setdefault(syms, binding)
 
@@ -108,6 +115,7 @@ class PlanTask(Task):
         "_read",
         "_runner",
         "_scalars",
+        "_timeline",
         "_written",
     )
 
@@ -131,6 +139,7 @@ class PlanTask(Task):
         self._scalars = scalars
         self._describe = describe
         self._error: BaseException | None = None
+        self._timeline = stream.timeline
         self._read = [b.fate for b in inputs]
         self._written = [b.fate for b in made]
         self._foreign = [b for b in inputs if b.stream is not stream]
@@ -138,6 +147,8 @@ class PlanTask(Task):
             fate.writer = self
 
     def parts(self) -> Sequence[Part]:
+        if self._timeline.listening:
+            return (self.run,)
         # Kernels run even behind a failure: they check every access, and nobody gets to see what they make of it.
         return [
             segment.entries(self._binding, self._frame)
@@ -150,15 +161,31 @@ class PlanTask(Task):
         for segment in self._binding.segments:
             if self._failure() is not None:
                 return
-            if isinstance(segment, NativeRun):
-                at = self._frame.address + 8 * (self._binding.argvs_at + segment.first)
-                self._runner.runall(segment.functions_at, at, len(segment.launches))
-            else:
+            if not isinstance(segment, NativeRun):
                 self._on_host(segment)
+            elif self._timeline.listening:
+                self._run_one_by_one(segment)
+            else:
+                self._run_native(segment, 0, len(segment.functions))
+
+    def _run_native(self, run: NativeRun, first: int, count: int) -> None:
+        argvs = self._frame.address + 8 * (self._binding.argvs_at + run.first + first)
+        self._runner.runall(run.functions_at + 8 * first, argvs, count)
+
+    def _run_one_by_one(self, run: NativeRun) -> None:
+        """Time every launch by itself, for the timeline's listeners."""
+        skipped = (len(run.functions) - len(run.launches)) // 2  # the stamp
+        self._run_native(run, 0, skipped)
+        for number, launch in enumerate(run.launches):
+            with self._timeline.time(launch):
+                self._run_native(run, skipped + number, 1)
+        self._run_native(run, skipped + len(run.launches), skipped)
 
     def finish(self) -> BaseException | None:
         poison = self._poison_read()
         error = self._failure()
+        if error is None:
+            self._count(self._frame.times)
         for fate in self._written:
             fate.settle(error)
         if not self._frame.errors.any():
@@ -167,12 +194,20 @@ class PlanTask(Task):
         self._foreign = []
         return None if error is poison else error
 
+    def _count(self, times: np.ndarray) -> None:
+        """Tell the metrics, and take the time of the end where it was stamped."""
+        if len(times):
+            self.nanoseconds = int(times[-1]) or self.nanoseconds
+        seconds = float((times[1::2] - times[::2]).sum()) / 1e9
+        counters.add(launches=self._binding.launches, execute_s=seconds)
+
     def _on_host(self, launch: HostLaunch) -> None:
         if self._failure() is not None:
             return
         operands, results = self._binding.spans(launch, self._bases)
         try:
-            self._runner.host(launch.node, operands, results, self._scalars, self._binding.syms)
+            with self._timeline.time(launch):
+                self._runner.host(launch.node, operands, results, self._scalars, self._binding.syms)
         except BaseException as error:
             self._error = error
 

@@ -26,6 +26,7 @@ from mlirdev.runtime.event import Event, Mark
 from mlirdev.runtime.latch import Latch, new_semaphore, sem_post
 from mlirdev.runtime.tape import Tape
 from mlirdev.runtime.task import Call, Task, Wait
+from mlirdev.runtime.timeline import Timeline
 
 if TYPE_CHECKING:
     from mlirdev.runtime.device import Device
@@ -37,6 +38,7 @@ class Stream:
     def __init__(self, device: Device, number: int) -> None:
         self.device = device
         self.number = number
+        self.timeline = Timeline(number)
         self._lock = device.lock
         self._turn_over = threading.Condition(self._lock)
         self._runner = 0  # the ident of the thread that runs a task itself,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import sys
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -24,6 +26,11 @@ def _runall(functions: int, argvs: int, count: int) -> None:
 
 _runall_callback = RunAll(_runall)
 RUNALL: int = ctypes.cast(_runall_callback, ctypes.c_void_p).value or 0
+
+
+Stamp = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_stamp_callback = Stamp(lambda at: ctypes.memmove(at, time.perf_counter_ns().to_bytes(8, sys.byteorder), 8) and None)
+STAMP: int = ctypes.cast(_stamp_callback, ctypes.c_void_p).value or 0
 
 
 class Argv:

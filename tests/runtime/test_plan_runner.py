@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from mlirdev import metrics
 from mlirdev.dtypes import DType
 from mlirdev.errors import OutOfMemoryError
 from mlirdev.graph import Sym
 from mlirdev.plan import DimArg, DimExpr, HostLaunch, Launch, Plan, ScalarArg, Slot, SlotArg
 from mlirdev.runtime import Buffer, Device, PlanRunner, Stream
-from tests.runtime.harness import RUNALL, Argv, Kernels, get, put, view
+from tests.runtime.harness import RUNALL, STAMP, Argv, Kernels, get, put, view
 
 N = 4
 PATIENCE = 60
@@ -39,7 +40,7 @@ def describe(launch: Launch, word: Word) -> Exception:
 
 
 def runner(plan: Plan, kernels: Kernels, host: object = no_host) -> PlanRunner:
-    return PlanRunner(plan, kernels.signatures, kernels.addresses, RUNALL, host)  # type: ignore[arg-type]
+    return PlanRunner(plan, kernels.signatures, kernels.addresses, RUNALL, host, STAMP)  # type: ignore[arg-type]
 
 
 def chain(count: int) -> Plan:
@@ -256,3 +257,23 @@ def test_two_threads_launch_the_same_plan(device: Device, kernels: Kernels, wait
     for thread in threads:
         thread.join(PATIENCE)
     assert wrong == []
+
+
+def test_launches_and_their_time_are_counted(device: Device, kernels: Kernels, wait: bool) -> None:
+    kernels.add("add", add_scalar)
+    before, stream = metrics.snapshot(), device.default_stream
+    start = stream.record_event()
+    launch(runner(chain(5), kernels), stream, [put(stream, [0] * N)], wait)
+    end = stream.record_event()
+    stream.synchronize()
+    after = metrics.snapshot()
+    assert after["launches"] - before["launches"] == 5
+    assert 0 < after["execute_s"] - before["execute_s"] < start.elapsed_time(end) / 1e3
+
+
+def test_without_a_clock_a_plan_runs_too(device: Device, kernels: Kernels, wait: bool) -> None:
+    kernels.add("add", add_scalar)
+    stream = device.default_stream
+    plans = PlanRunner(chain(3), kernels.signatures, kernels.addresses, RUNALL, no_host)
+    (y,) = launch(plans, stream, [put(stream, [0] * N)], wait)
+    assert get(y) == [6] * N
