@@ -7,7 +7,7 @@ import threading
 import torch
 
 # logs and metrics listen to events from when they are imported; `mlirdev` itself imports explain.
-from mlirdev import compiler, logs, metrics  # noqa: F401
+from mlirdev import compiler, logs, metrics  # noqa: F401  (logs is imported to listen)
 from mlirdev.lazy import flush, host, trace
 from mlirdev.lazy.device import device
 from mlirdev.lazy.register import register_all
@@ -27,4 +27,19 @@ def ensure(doors: torch.library.Library | None = None) -> None:
         if doors is not None:
             doors._destroy()
         register_all()
+        _measure()
         _done = True
+
+
+def _measure() -> None:
+    """Give the metrics their readings of the trace and of memory."""
+    allocator = device().allocator
+    metrics.gauge("live_nodes", _live_nodes)
+    metrics.gauge(
+        "peak_bytes", lambda: allocator.memory_stats()["allocated_bytes.all.peak"], allocator.stats.reset_peak
+    )
+
+
+def _live_nodes() -> int:
+    traces = {*trace.recorder.traces.values(), *trace.recorder.parked}
+    return sum(pending.nodes for pending in traces if not pending.done)
