@@ -35,8 +35,12 @@ def threshold(self: Meta, threshold: Any, value: Any) -> OutSpec:
     return elementwise((self,))
 
 
-def rrelu(self: Meta, *_: Any) -> OutSpec:
-    return elementwise((self,))
+def hardtanh(self: Meta, *_: Any) -> OutSpec:
+    return OutSpec(self.shape, self.dtype, like_strides(self))
+
+
+def prelu(self: Meta, weight: Meta) -> OutSpec:
+    return OutSpec(self.shape, self.dtype, like_strides(self))
 
 
 def glu(self: Meta, dim: int = -1) -> OutSpec:
@@ -54,7 +58,7 @@ def glu_backward(grad_output: Meta, self: Meta, dim: int) -> OutSpec:
 
 
 def log_sigmoid_forward(self: Meta) -> tuple[OutSpec, OutSpec]:
-    spec = OutSpec(self.shape, self.dtype, like_strides(self))
+    spec = OutSpec(self.shape, self.dtype)
     return spec, spec
 
 
@@ -82,7 +86,8 @@ def elu_backward(grad_output: Meta, alpha: Any, scale: Any, input_scale: Any, is
 
 TABLE: Table = {
     **rows(relu, "relu"),
-    **rows(threshold, "threshold hardtanh relu6"),
+    **rows(threshold, "threshold"),
+    **rows(hardtanh, "hardtanh"),
     **rows(floating("GeluKernelImpl"), "gelu"),
     **rows(floating("silu_cpu"), "silu"),
     **rows(floating("mish_cpu"), "mish"),
@@ -93,7 +98,7 @@ TABLE: Table = {
     **rows(floating("hardsigmoid_cpu"), "hardsigmoid"),
     **rows(floating("hardswish_cpu"), "hardswish"),
     **rows(floating("leaky_relu_cpu"), "leaky_relu"),
-    **rows(pointwise(2), "_prelu_kernel"),
+    **rows(prelu, "_prelu_kernel"),
     **rows(prelu_backward, "_prelu_kernel_backward"),
     **rows(pointwise(2), "gelu_backward silu_backward mish_backward hardswish_backward hardsigmoid_backward"),
     **rows(pointwise(2), "sigmoid_backward tanh_backward threshold_backward leaky_relu_backward hardtanh_backward"),

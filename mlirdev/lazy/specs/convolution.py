@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from mlirdev.lazy.specs.checks import c_name, fail, require, shown
-from mlirdev.lazy.specs.layout import format_strides, suggested_format
+from mlirdev.lazy.specs.layout import format_strides, normal, strides_of, suggested_format
 from mlirdev.lazy.specs.types import Meta, OutSpec, Shape, Strides, Table, rows
 
 
@@ -52,11 +52,20 @@ def _strides(input: Meta, weight: Meta, shape: Shape) -> Strides:
     """Channels last if the input or the weight is, as oneDNN's path chooses."""
     if input.stride is None and weight.stride is None:
         return None
+    if len(shape) == 3:  # eager computes conv1d as a conv2d of height 1
+        flat = _strides(_with_height(input), _with_height(weight), (*shape[:2], 1, shape[2]))
+        return None if flat is None else normal(shape, (*flat[:2], flat[3]))
     for meta in (input, weight):
         memory_format = suggested_format(meta)
         if memory_format is not torch.contiguous_format:
             return format_strides(shape, memory_format)
     return None
+
+
+def _with_height(meta: Meta) -> Meta:
+    n, c, width = meta.shape
+    sn, sc, sw = strides_of(meta)
+    return Meta((n, c, 1, width), meta.dtype, (sn, sc, width * sw, sw))
 
 
 def _check(

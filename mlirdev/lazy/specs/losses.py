@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from mlirdev.lazy.specs.checks import fail, require, shown
+from mlirdev.lazy.specs.checks import broadcast_all, fail, require, shown
 from mlirdev.lazy.specs.layout import like_strides
 from mlirdev.lazy.specs.pointwise import elementwise
 from mlirdev.lazy.specs.promotion import result_dtype
@@ -25,6 +25,10 @@ def pair(reduction_at: int) -> Row:
 
 def pair_backward(grad_output: Meta, self: Meta, target: Meta, *_: Any) -> OutSpec:
     return elementwise((grad_output, self, target))
+
+
+def contiguous_backward(grad_output: Meta, self: Meta, target: Meta, *_: Any) -> OutSpec:
+    return OutSpec(broadcast_all([grad_output, self, target]), result_dtype((grad_output, self, target)))
 
 
 def binary_cross_entropy(self: Meta, target: Meta, weight: Meta | None = None, reduction: int = 1) -> OutSpec:
@@ -140,7 +144,8 @@ def ctc_loss_backward(grad: Meta, log_probs: Meta, *_: Any) -> OutSpec:
 
 TABLE: Table = {
     **rows(pair(2), "mse_loss smooth_l1_loss huber_loss soft_margin_loss"),
-    **rows(pair_backward, "mse_loss_backward smooth_l1_loss_backward huber_loss_backward soft_margin_loss_backward"),
+    **rows(pair_backward, "soft_margin_loss_backward"),
+    **rows(contiguous_backward, "mse_loss_backward smooth_l1_loss_backward huber_loss_backward"),
     **rows(binary_cross_entropy, "binary_cross_entropy"),
     **rows(binary_cross_entropy_backward, "binary_cross_entropy_backward"),
     **rows(with_logits, "binary_cross_entropy_with_logits"),

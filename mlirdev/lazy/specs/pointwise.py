@@ -99,8 +99,23 @@ def absolute(self: Meta) -> OutSpec:
     return elementwise((self,))
 
 
-def angle(dtype: torch.dtype) -> torch.dtype:
-    return real_of(to_float(dtype))
+def angle(self: Meta) -> OutSpec:
+    if self.dtype.is_complex:
+        return OutSpec(self.shape, real_of(self.dtype))
+    return elementwise((self,), to_float(self.dtype))
+
+
+def mvlgamma(self: Meta, p: int) -> OutSpec:
+    return OutSpec(self.shape, to_float(self.dtype))
+
+
+def nan_to_num(self: Meta, *_: Any) -> OutSpec:
+    return OutSpec(self.shape, self.dtype, like_strides(self))
+
+
+def ldexp(self: Meta, other: Meta) -> OutSpec:
+    """`self * 2 ** other`, where the power is contiguous."""
+    return elementwise((self, Meta(other.shape, other.dtype)), to_float(result_dtype((self, other))))
 
 
 def subtract(self: Meta, other: Any, alpha: Any = 1) -> OutSpec:
@@ -134,8 +149,9 @@ def power(base: Any, exponent: Any) -> OutSpec:
     promoted = result_dtype((base, exponent))
     if type(exponent) is int and exponent < 0 and is_integral(base.dtype):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    tensors = tuple(o for o in (base, exponent) if type(o) is Meta)
-    return elementwise(tensors, promoted)
+    if type(base) is not Meta:  # pow.Scalar
+        return OutSpec(exponent.shape, promoted)
+    return elementwise((base, exponent) if type(exponent) is Meta else (base,), promoted)
 
 
 def polygamma(n: int, self: Meta) -> OutSpec:
@@ -172,12 +188,13 @@ def to_complex(dtype: torch.dtype) -> torch.dtype:
 def frexp(self: Meta) -> tuple[OutSpec, OutSpec]:
     if not self.dtype.is_floating_point:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    return elementwise((self,)), elementwise((self,), torch.int32)
+    strides = like_strides(self)
+    return OutSpec(self.shape, self.dtype, strides), OutSpec(self.shape, torch.int32, strides)
 
 
 UNARY_FLOAT = """
 acos acosh asin asinh atan atanh cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 i0 lgamma log log10 log1p
-log2 logit mvlgamma rad2deg reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh special_airy_ai special_bessel_j0
+log2 logit rad2deg reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh special_airy_ai special_bessel_j0
 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_entr special_erfcx special_i0e special_i1 special_i1e
 special_log_ndtr special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0
 special_modified_bessel_k1 special_ndtri special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1
@@ -187,7 +204,7 @@ special_spherical_bessel_j0
 BINARY_FLOAT = """
 atan2 copysign.Scalar copysign.Tensor div.Scalar div.Tensor xlogy.Tensor xlogy.Scalar_Other xlogy.Scalar_Self
 special_xlog1py special_xlog1py.other_scalar special_xlog1py.self_scalar special_zeta special_zeta.other_scalar
-special_zeta.self_scalar ldexp.Tensor special_chebyshev_polynomial_t special_chebyshev_polynomial_u
+special_zeta.self_scalar special_chebyshev_polynomial_t special_chebyshev_polynomial_u
 special_chebyshev_polynomial_v special_chebyshev_polynomial_w special_hermite_polynomial_h
 special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p
 special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v
@@ -197,16 +214,19 @@ special_shifted_chebyshev_polynomial_w
 COMPARISONS = "eq ne lt le gt ge"
 
 TABLE: Table = {
-    **rows(pointwise(1), "ceil floor round round.decimals trunc frac sign sgn positive nan_to_num square"),
+    **rows(pointwise(1), "ceil floor round round.decimals trunc frac sign sgn positive square"),
     **rows(pointwise(1), "_conj_physical conj_physical"),
     **rows(pointwise(1, integers_only("bitwise_not_cpu")), "bitwise_not"),
     **rows(absolute, "abs"),
-    **rows(pointwise(1, angle), "angle"),
+    **rows(angle, "angle"),
     **rows(pointwise(1, to_float), UNARY_FLOAT),
     **rows(predicate(1), "isnan isinf isposinf isneginf isfinite signbit logical_not"),
     **rows(negative, "neg"),
     **rows(polygamma, "polygamma"),
     **rows(frexp, "frexp.Tensor"),
+    **rows(mvlgamma, "mvlgamma"),
+    **rows(nan_to_num, "nan_to_num"),
+    **rows(ldexp, "ldexp.Tensor"),
     **rows(pointwise(2), "add.Tensor add.Scalar mul.Tensor mul.Scalar fmod.Tensor fmod.Scalar remainder.Scalar_Tensor"),
     **rows(
         pointwise(2), "remainder.Tensor remainder.Scalar floor_divide floor_divide.Scalar heaviside hypot nextafter"

@@ -1,4 +1,4 @@
-"""Pooling and its backward. Results keep the input's suggested memory format."""
+"""Pooling and backwards. 2-D pools and max_pool3d keep the input's suggested memory format; others are contiguous."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def avg_pool(rank: int) -> Row:
     ) -> OutSpec:
         require(divisor_override != 0, "divisor must be not zero")
         shape = _windows(self, rank, kernel, stride, padding, (1,), ceil_mode, f"avg_pool{rank}d")
-        return OutSpec(shape, self.dtype, suggested_strides(self, shape))
+        return OutSpec(shape, self.dtype, suggested_strides(self, shape) if rank == 2 else None)
 
     return rule
 
@@ -116,7 +116,7 @@ def _adaptive_shape(self: Meta, output_size: Shape, rank: int, name: str) -> Sha
 def adaptive_avg_pool(rank: int) -> Row:
     def rule(self: Meta, output_size: Shape) -> OutSpec:
         shape = _adaptive_shape(self, output_size, rank, f"adaptive_avg_pool{rank}d()")
-        return OutSpec(shape, self.dtype, suggested_strides(self, shape))
+        return OutSpec(shape, self.dtype, suggested_strides(self, shape) if rank == 2 else None)
 
     return rule
 
@@ -124,7 +124,7 @@ def adaptive_avg_pool(rank: int) -> Row:
 def adaptive_max_pool(rank: int) -> Row:
     def rule(self: Meta, output_size: Shape) -> tuple[OutSpec, OutSpec]:
         shape = _adaptive_shape(self, output_size, rank, f"adaptive_max_pool{rank}d()")
-        strides = suggested_strides(self, shape)
+        strides = suggested_strides(self, shape) if rank == 2 else None
         return OutSpec(shape, self.dtype, strides), OutSpec(shape, torch.int64, strides)
 
     return rule
@@ -184,8 +184,8 @@ TABLE: Table = {
     **rows(avg_pool(2), "avg_pool2d"),
     **rows(avg_pool(3), "avg_pool3d"),
     **rows(like_input, "max_pool2d_with_indices_backward max_pool3d_with_indices_backward avg_pool2d_backward"),
-    **rows(like_input, "avg_pool3d_backward _adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward"),
-    **rows(like_input, "adaptive_max_pool2d_backward adaptive_max_pool3d_backward"),
+    **rows(like_input, "_adaptive_avg_pool2d_backward adaptive_max_pool2d_backward"),
+    **rows(contiguous_like_input, "avg_pool3d_backward _adaptive_avg_pool3d_backward adaptive_max_pool3d_backward"),
     **rows(contiguous_like_input, "fractional_max_pool2d_backward fractional_max_pool3d_backward"),
     **rows(adaptive_avg_pool(2), "_adaptive_avg_pool2d"),
     **rows(adaptive_avg_pool(3), "_adaptive_avg_pool3d"),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from mlirdev.lazy.specs.checks import fail, not_implemented, require, shown, wrap_dim, wrap_dims
-from mlirdev.lazy.specs.layout import elementwise_strides, like_strides
+from mlirdev.lazy.specs.layout import elementwise_strides
 from mlirdev.lazy.specs.promotion import is_integral, real_of, to_float
 from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Shape, Table, rows
 
@@ -242,7 +242,7 @@ def logcumsumexp(self: Meta, dim: int) -> OutSpec:
     wrap_dim(dim, len(self.shape))
     if is_integral(self.dtype):
         not_implemented("logcumsumexp_out_cpu", self.dtype)
-    return OutSpec(self.shape, self.dtype, like_strides(self))
+    return OutSpec(self.shape, self.dtype)
 
 
 def softmax(name: str) -> Row:

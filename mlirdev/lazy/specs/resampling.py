@@ -34,6 +34,10 @@ def upsample_backward(grad_output: Meta, output_size: Shape, input_size: Shape, 
     return OutSpec(input_size, grad_output.dtype, suggested_strides(grad_output, input_size))
 
 
+def contiguous_backward(grad_output: Meta, output_size: Shape, input_size: Shape, *_: Any) -> OutSpec:
+    return OutSpec(input_size, grad_output.dtype)
+
+
 def grid_sampler(input: Meta, grid: Meta, *_: Any) -> OutSpec:
     require(
         input.shape[0] == grid.shape[0],
@@ -47,7 +51,7 @@ def grid_sampler(input: Meta, grid: Meta, *_: Any) -> OutSpec:
         f"{shown(grid.shape)}",
     )
     shape = (*input.shape[:2], *grid.shape[1:-1])
-    return OutSpec(shape, input.dtype, suggested_strides(input, shape))
+    return OutSpec(shape, input.dtype)
 
 
 def grid_sampler_backward(grad_output: Meta, input: Meta, grid: Meta, *options: Any) -> tuple[OutSpec | None, ...]:
@@ -55,18 +59,18 @@ def grid_sampler_backward(grad_output: Meta, input: Meta, grid: Meta, *options: 
     return (OutSpec(input.shape, input.dtype) if mask[0] else None, OutSpec(grid.shape, grid.dtype))
 
 
-MODES_1D = "upsample_nearest1d upsample_linear1d _upsample_nearest_exact1d"
-MODES_2D = """
-upsample_nearest2d upsample_bilinear2d upsample_bicubic2d _upsample_nearest_exact2d _upsample_bilinear2d_aa
-_upsample_bicubic2d_aa
-"""
-MODES_3D = "upsample_nearest3d upsample_trilinear3d _upsample_nearest_exact3d"
-
 TABLE: Table = {
-    **rows(upsample(1), MODES_1D),
-    **rows(upsample(2), MODES_2D),
-    **rows(upsample(3), MODES_3D),
-    **rows(upsample_backward, " ".join(f"{m}_backward" for m in (MODES_1D + " " + MODES_2D + MODES_3D).split())),
+    **rows(upsample(1), "upsample_nearest1d upsample_linear1d _upsample_nearest_exact1d"),
+    **rows(upsample(2), "upsample_nearest2d upsample_bilinear2d upsample_bicubic2d _upsample_nearest_exact2d"),
+    **rows(upsample(2), "_upsample_bilinear2d_aa _upsample_bicubic2d_aa"),
+    **rows(upsample(3), "upsample_nearest3d upsample_trilinear3d _upsample_nearest_exact3d"),
+    **rows(upsample_backward, "upsample_nearest1d_backward upsample_linear1d_backward"),
+    **rows(upsample_backward, "_upsample_nearest_exact1d_backward upsample_nearest2d_backward"),
+    **rows(upsample_backward, "_upsample_nearest_exact2d_backward upsample_bilinear2d_backward"),
+    **rows(upsample_backward, "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa_backward"),
+    **rows(upsample_backward, "upsample_trilinear3d_backward"),
+    **rows(contiguous_backward, "upsample_bicubic2d_backward upsample_nearest3d_backward"),
+    **rows(contiguous_backward, "_upsample_nearest_exact3d_backward"),
     **rows(grid_sampler, "grid_sampler_2d grid_sampler_3d"),
     **rows(grid_sampler_backward, "grid_sampler_2d_backward grid_sampler_3d_backward"),
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirdev.lazy.specs.checks import require, shown, wrap_dim, wrap_dims
+from mlirdev.lazy.specs.checks import fail, require, shown, wrap_dim, wrap_dims
 from mlirdev.lazy.specs.layout import (
+    contiguous_strides,
     format_strides,
     like_strides,
     normal,
@@ -61,7 +62,15 @@ def stack(tensors: tuple[Meta, ...], dim: int = 0) -> OutSpec:
             f"entry {position}",
         )
     dim = wrap_dim(dim, len(first) + 1)
-    return OutSpec((*first[:dim], len(tensors), *first[dim:]), result_dtype(tensors))
+    if all(meta.stride is None for meta in tensors):
+        return OutSpec((*first[:dim], len(tensors), *first[dim:]), result_dtype(tensors))
+    return cat(tuple(_unsqueezed(meta, dim) for meta in tensors), dim)
+
+
+def _unsqueezed(meta: Meta, dim: int) -> Meta:
+    strides = strides_of(meta)
+    step = meta.shape[dim] * strides[dim] if dim < len(strides) else 1
+    return Meta((*meta.shape[:dim], 1, *meta.shape[dim:]), meta.dtype, (*strides[:dim], step, *strides[dim:]))
 
 
 def repeat(self: Meta, repeats: Shape) -> OutSpec:
@@ -89,7 +98,7 @@ def roll(self: Meta, shifts: tuple[int, ...], dims: tuple[int, ...] = ()) -> Out
         )
     for dim in dims:
         wrap_dim(dim, len(self.shape))
-    return OutSpec(self.shape, self.dtype)
+    return OutSpec(self.shape, self.dtype, like_strides(self) if dims and 0 in self.shape else None)
 
 
 def rot90(self: Meta, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> OutSpec:
@@ -215,8 +224,39 @@ def channel_shuffle(self: Meta, groups: int) -> OutSpec:
 
 
 def unsafe_view(self: Meta, size: Shape) -> OutSpec:
-    """For a contiguous tensor, as matmul makes it."""
-    return OutSpec(infer_size(size, numel(self.shape)), self.dtype)
+    """A view whose alias nobody looks at: it keeps self's strides."""
+    shape = infer_size(size, numel(self.shape))
+    if self.stride is None:
+        return OutSpec(shape, self.dtype)
+    strides = viewed_strides(self.shape, self.stride, shape)
+    if strides is None:
+        fail(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return OutSpec(shape, self.dtype, normal(shape, strides))
+
+
+def viewed_strides(old: Shape, strides: Shape, new: Shape) -> Shape | None:
+    """ATen's `computeStride`: walks both shapes from the back, one memory-contiguous chunk at a time."""
+    if 0 in old:
+        return strides if old == new else contiguous_strides(new)
+    result = [1] * len(new)
+    at, base = len(new) - 1, strides[-1] if strides else 1
+    chunk = filled = 1
+    for i in range(len(old) - 1, -1, -1):
+        chunk *= old[i]
+        if i and (old[i - 1] == 1 or strides[i - 1] == chunk * base):
+            continue
+        while at >= 0 and (filled < chunk or new[at] == 1):
+            result[at] = filled * base
+            filled *= new[at]
+            at -= 1
+        if filled != chunk:
+            return None
+        if i:
+            base, chunk, filled = strides[i - 1], 1, 1
+    return tuple(result) if at < 0 else None
 
 
 def infer_size(size: Shape, elements: int) -> Shape:
@@ -235,7 +275,13 @@ def infer_size(size: Shape, elements: int) -> Shape:
 
 def scatter_into(self: Meta, src: Meta, *_: Any) -> OutSpec:
     """slice_scatter, select_scatter, diagonal_scatter …: self, with a view of it replaced."""
-    return OutSpec(self.shape, self.dtype, like_strides(self))
+    return OutSpec(self.shape, self.dtype, self.stride if _covers_itself_once(self) else like_strides(self))
+
+
+def _covers_itself_once(self: Meta) -> bool:
+    return self.stride is None or all(
+        stride != 0 or size < 2 for size, stride in zip(self.shape, self.stride, strict=True)
+    )
 
 
 def view_backward(grad_output: Meta, input_sizes: Shape, *_: Any) -> OutSpec:
@@ -253,8 +299,8 @@ def permute_copy(self: Meta, dims: tuple[int, ...]) -> OutSpec:
     rank = len(self.shape)
     require(
         len(dims) == rank,
-        "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
-        f"of dimensions i.e. input.dim() = {rank} is not equal to len(dims) = {len(dims)}",
+        "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+        f"ordering of dimensions i.e. input.dim() = {rank} is not equal to len(dims) = {len(dims)}",
     )
     return OutSpec(tuple(self.shape[d] for d in wrap_dims(dims, rank)), self.dtype)
 
