@@ -13,6 +13,7 @@ import llvmlite.binding as llvm
 from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
 from mlirdev.jit.abi import add_entry
+from mlirdev.jit.legalize import legalize
 from mlirdev.jit.maths import use_library
 from mlirdev.jit.sanitize import sanitize
 from mlirdev.jit.target import machine, resolve_target
@@ -25,20 +26,31 @@ def emit_object(
 ) -> bytes:
     """A relocatable object that defines `void symbol(ptr packed)` for the text's @kernel.
 
-    Raises PassError for text that LLVM rejects.
+    The observer sees the text as LLVM gets it, the optimised IR, and the assembly. Raises PassError for text that
+    LLVM rejects.
     """
     target = resolve_target(target)
     start = time.perf_counter()
-    text = add_entry(use_library(sanitize(llvm_ir)), signature, symbol, target.vector_bits)
+    text = accepted_text(llvm_ir, signature, symbol, target)
     module = parse(text, target)
     observe("ll", "entry", lambda: text, time.perf_counter() - start)
     start = time.perf_counter()
     optimize(module, target)
-    observe("ll", "optimize", lambda: str(module), time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    # Codegen changes the module that it reads: who looks gets a copy, whenever they look.
+    copy = None if observe is no_observer else module.clone()
+    observe("ll", "optimize", lambda: str(copy), seconds)
     start = time.perf_counter()
     data = bytes(machine(target).emit_object(module))
-    observe("asm", "codegen", lambda: str(machine(target).emit_assembly(module)), time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    observe("asm", "codegen", lambda: str(machine(target).emit_assembly(copy.clone())) if copy else "", seconds)
     return data
+
+
+def accepted_text(llvm_ir: str, signature: Signature, symbol: str, target: Target) -> str:
+    """The whole module as text that llvmlite's LLVM takes: the kernel, its entry, and our maths functions."""
+    text = use_library(legalize(sanitize(llvm_ir)))
+    return add_entry(text, signature, symbol, target.vector_bits)
 
 
 def parse(text: str, target: Target) -> Any:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from mlirdev.errors import PassError
 from mlirdev.jit.elf import undefined_symbols
+from mlirdev.jit.support import SUPPORT_SYMBOLS, support_object
 from mlirdev.jit.target import initialize, machine, resolve_target
 from mlirdev.target import load_target
 
@@ -46,28 +47,36 @@ def link(objects: Mapping[str, bytes]) -> dict[str, Kernel]:
 
 
 def _link_one(symbol: str, data: bytes) -> Kernel:
+    _load_libraries()
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
+    missing = [name for name in undefined_symbols(data) if not llvm.address_of_symbol(name)]
+    for name in SUPPORT_SYMBOLS.intersection(missing):
+        builder.import_symbol(name, _support(name).address)
     number = next(_library_numbers)
     try:
         tracker = builder.link(_jit(number // _LIBRARIES_PER_JIT), f"kernel{number}")
     except RuntimeError as error:
-        missing = [name for name in undefined_symbols(data) if not llvm.address_of_symbol(name)]
-        reason = f"nobody defines {', '.join(missing)}" if missing else str(error)
+        unknown = [name for name in missing if name not in SUPPORT_SYMBOLS]
+        reason = f"nobody defines {', '.join(unknown)}" if unknown else str(error)
         raise PassError("obj", "link", f"{symbol}: {reason}") from error
     return Kernel(symbol, tracker[symbol], tracker)
+
+
+@cache
+def _support(symbol: str) -> Kernel:
+    return _link_one(symbol, support_object(symbol))
 
 
 @lru_cache(maxsize=1)
 def _jit(generation: int) -> Any:
     """The LLJIT of a generation. The last one made is kept here, older ones by their libraries alone."""
-    _load_libraries()
     return llvm.create_lljit_compiler(suppress_errors=True)
 
 
-@lru_cache
+@cache
 def _load_libraries() -> None:
     initialize()
-    for library in ("libc.so.6", "libm.so.6"):
+    for library in ("libc.so.6", "libm.so.6", "libgcc_s.so.1"):
         llvm.load_library_permanently(library)
 
 
@@ -92,7 +101,7 @@ done:
 """
 
 
-@lru_cache
+@cache
 def _runall() -> Kernel:
     module = llvm.parse_assembly(_RUNALL, llvm.create_context())
     host = resolve_target(load_target("host"))

@@ -109,9 +109,9 @@ class Value:
         """A float's bit pattern as an integer."""
         return self._cast("bitcast", f"i{_FLOATS[self.kind]}")
 
-    def as_float(self) -> Value:
-        """An integer's bits as a float."""
-        return self._cast("bitcast", {"i32": "float", "i64": "double"}[self.kind])
+    def as_float(self, kind: str = "") -> Value:
+        """An integer's bits as a float; an i16's kind must be named."""
+        return self._cast("bitcast", kind or {"i32": "float", "i64": "double"}[self.kind])
 
     def to(self, kind: str) -> Value:
         """The value converted: int to float, float to wider or narrower float, int to narrower int."""
