@@ -1,14 +1,15 @@
 """Which ops share a kernel: one pass over the roots in program order.
 
-An op joins the group of a producer, and pulls groups together, where one kernel can compute them in one sweep:
+An op joins the groups of its producers, and so pulls groups together, where one kernel can compute them in one sweep:
 
-    contraction, convolution, pooling  ← elementwise of the same size, as an epilogue
-    elementwise                        ← elementwise of the same size; a row reduction over that size (then: row)
-    row                                ← row reduction over as many rows; elementwise over as many rows
+    contraction, convolution, pooling  ← elementwise of the result's size, as an epilogue
+    elementwise                        ← elementwise of the same size; a reduction over that size (then: row or column)
+    row                                ← row reduction or elementwise over one of its sizes, or over as many rows
+    column                             ← column reduction or elementwise over one of its sizes
     insertions (concat, slice write)   ← insertion into it; elementwise of the same size
 
-and an op without such a producer joins a sibling: a group of the same shape that reads a tensor it reads. A join that
-would close a cycle through a third group isn't made; predecessor and successor bitmasks tell.
+An op without such a producer joins a sibling: a group that reads the same large tensor and goes together with it. A
+join that would close a cycle through a third group isn't made: bitmasks of predecessors and successors tell.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ INSERTIONS = ("tensor.insert_slice", "tensor.concat")
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """Ops that become one kernel. `numel` is the size of the sweep, `rows` of its outer part (row groups); `before` and
-    `after` are bitmasks of the groups that must run before and after. `inputs` are the tensors read from outside."""
+    """Ops that become one kernel. `sweep` is the number of elements that its widest op visits, `rows` how many rows a
+    row group has, `sizes` all numbers of elements that its ops visit or make. `before` and `after` are bitmasks of the
+    groups that must run before and after; `inputs` are the tensors that it reads, through reshapes."""
 
     number: int
     kind: str
-    numel: PlanDim
+    sweep: PlanDim
     rows: PlanDim | None
+    sizes: set[PlanDim]
     ops: list[OpNode] = field(default_factory=list)
     before: int = 0
     after: int = 0
@@ -55,7 +58,7 @@ class Grouping:
         self._readers: dict[ir.Value, list[int]] = {}
 
     def form(self) -> list[Group]:
-        """Put every root into a group; groups come in order of their first op."""
+        """Put every root into a group; groups come in the order of their last op."""
         for node in self._graph.nodes:
             if node.role is Role.ROOT:
                 self._place(node)
@@ -64,10 +67,10 @@ class Grouping:
     def _place(self, node: OpNode) -> None:
         group = self._new_group(node)
         for producer in sorted(self._producers(node), reverse=True):
-            self._try_join(group, producer)
-        if len(group.ops) == 1 and group.kind in ("elementwise", "row"):
+            self._try_join(self._groups.get(producer), group)
+        if len(group.ops) == 1:
             for sibling in sorted(self._siblings(group)):
-                if self._try_join_sibling(group, sibling):
+                if self._try_join(self._groups[sibling], group):
                     break
         for value in group.inputs:
             readers = self._readers.setdefault(value, [])
@@ -75,26 +78,23 @@ class Grouping:
                 readers.append(group.number)
 
     def _new_group(self, node: OpNode) -> Group:
-        group = Group(node.index, node.kind, *self._sweep(node), ops=[node])
+        sweep, made = self._sizes(node)
+        group = Group(node.index, node.kind, sweep, made if node.kind == "row" else None, {sweep, made}, ops=[node])
         self._groups[group.number] = group
         node.group = group.number
         for producer in self._producers(node):
-            before = self._groups[producer]
-            group.before |= before.before | 1 << producer
+            group.before |= self._groups[producer].before | 1 << producer
         self._spread(group)
         group.inputs = {self._graph.base(v) for v in node.reads if isinstance(v.type, ir.RankedTensorType)}
         return group
 
-    def _sweep(self, node: OpNode) -> tuple[PlanDim, PlanDim | None]:
-        """(elements swept, rows or None): for a reduction, over what it reads."""
-        if not node.results:
-            return 0, None
-        numel = self._trace.numel(node.results[0])
-        if node.kind != "row":
-            return numel, None
-        assert node.nest is not None
-        widest = max(range(len(node.operands)), key=lambda i: len(node.nest.maps[i]))  # type: ignore[union-attr]
-        return self._trace.numel(node.operands[widest]), numel
+    def _sizes(self, node: OpNode) -> tuple[PlanDim, PlanDim]:
+        """(elements visited, elements made). What a check visits, which makes nothing, is what it reads."""
+        made = self._trace.numel(node.results[0]) if node.results else 0
+        if node.nest is None or (node.results and node.kind not in ("row", "column")):
+            return made, made
+        widest = max(zip(node.operands, node.nest.maps, strict=True), key=lambda pair: len(pair[1]))[0]
+        return self._trace.numel(widest), made
 
     def _producers(self, node: OpNode) -> set[int]:
         """The groups that compute what a node reads, looked for through views and free ops."""
@@ -104,58 +104,68 @@ class Grouping:
             definer = self._graph.definer.get(pending.pop())
             if definer is None:
                 continue
-            if definer.role is Role.ROOT:
-                if definer.group != node.group:
-                    found.add(definer.group)
-            else:
+            if definer.role is not Role.ROOT:
                 pending.extend(definer.reads)
+            elif definer.group != node.group:
+                found.add(definer.group)
         return found
 
     def _siblings(self, group: Group) -> set[int]:
-        """Groups that read a tensor of the sweep's size that this group reads."""
-        shared = (v for v in group.inputs if v in self._readers and self._trace.numel(v) == group.numel)
-        return {number for v in shared for number in self._readers[v] if number != group.number}
+        """Groups without a matrix product that read a tensor of the sweep's size that this group reads."""
+        shared = (v for v in group.inputs if v in self._readers and self._trace.numel(v) == group.sweep)
+        found = {number for v in shared for number in self._readers[v] if number != group.number}
+        return {number for number in found if self._groups[number].kind not in HOSTS}
 
     # --- joining ------------------------------------------------------------------------------------
 
-    def _try_join(self, group: Group, producer_number: int) -> None:
-        producer = self._groups.get(producer_number)
-        if producer is None or producer is group:
-            return
-        joined = self._joined_kind(producer, group)
-        if joined is not None and self._fits(producer, group) and not self._would_cycle(producer, group):
-            self._merge(group, producer, joined)
+    def _try_join(self, earlier: Group | None, group: Group) -> bool:
+        """Merge `earlier` into `group` if they go together."""
+        if earlier is None or earlier is group:
+            return False
+        kind = self._joined_kind(earlier, group)
+        if kind is None or not self._fits(earlier, group) or self._would_cycle(earlier, group):
+            return False
+        self._merge(group, earlier, kind)
+        return True
 
-    def _joined_kind(self, producer: Group, consumer: Group) -> str | None:
-        """The kind of producer and consumer in one kernel, or None if they don't go together."""
-        same_size = producer.numel == consumer.numel
-        kinds = producer.kind, consumer.kind
-        if kinds == ("elementwise", "elementwise"):
-            return "elementwise" if same_size else None
-        if producer.kind in HOSTS and consumer.kind == "elementwise":
-            return producer.kind if same_size and len(producer.ops) < MAX_EPILOGUE_OPS else None
-        if kinds == ("elementwise", "row"):
-            return "row" if same_size or producer.numel == consumer.rows else None
-        if kinds == ("row", "row"):
-            return "row" if producer.rows == consumer.rows else None
-        if kinds == ("row", "elementwise"):
-            return "row" if self._has_rows(consumer, producer.rows) else None
-        if producer.kind == "other" and _inserts(producer):
-            return "other" if same_size and (consumer.kind == "elementwise" or _inserts(consumer)) else None
+    def _joined_kind(self, earlier: Group, later: Group) -> str | None:
+        """The kind of both groups in one kernel, or None if they don't go together."""
+        kinds = {earlier.kind, later.kind}
+        if kinds & set(HOSTS):
+            return self._epilogue_kind(earlier, later)
+        if kinds == {"elementwise"}:
+            return "elementwise" if earlier.sweep == later.sweep else None
+        if kinds <= {"elementwise", "row"}:
+            return "row" if self._rows_agree(earlier, later) else None
+        if kinds <= {"elementwise", "column"}:
+            return "column" if earlier.sizes & later.sizes else None
+        if earlier.kind == "other" and _inserts(earlier) and earlier.sweep == later.sweep:
+            return "other" if later.kind == "elementwise" or _inserts(later) else None
         return None
 
-    def _has_rows(self, group: Group, rows: PlanDim | None) -> bool:
-        """Whether an elementwise group sweeps this many rows, or one element per row."""
-        shape = self._trace.shape(group.ops[-1].results[0])
-        return group.numel == rows or (len(shape) > 1 and product(shape[:-1]) == rows)
+    def _epilogue_kind(self, earlier: Group, later: Group) -> str | None:
+        if earlier.sweep != later.sweep or len(earlier.ops) + len(later.ops) > MAX_EPILOGUE_OPS:
+            return None
+        if earlier.kind in HOSTS and later.kind == "elementwise":
+            return earlier.kind
+        if earlier.kind == "elementwise" and later.kind in HOSTS:
+            # What the product itself reads must be in memory first; what only its epilogue reads may be computed there.
+            host = next(node for node in later.ops if node.kind in HOSTS)
+            return None if any(host.ancestors >> node.index & 1 for node in earlier.ops) else later.kind
+        return None
 
-    def _try_join_sibling(self, group: Group, sibling_number: int) -> bool:
-        sibling = self._groups[sibling_number]
-        same_sweep = sibling.kind == group.kind and sibling.numel == group.numel and sibling.rows == group.rows
-        if not same_sweep or not self._fits(sibling, group) or self._would_cycle(sibling, group):
+    def _rows_agree(self, earlier: Group, later: Group) -> bool:
+        if earlier.sizes & later.sizes:
+            return True
+        rows = earlier.rows if earlier.rows is not None else later.rows
+        return all((g.kind == "row" and g.rows == rows) or self._has_rows(g, rows) for g in (earlier, later))
+
+    def _has_rows(self, group: Group, rows: PlanDim | None) -> bool:
+        """Whether an elementwise group sweeps this many rows."""
+        if group.kind != "elementwise" or not group.ops[-1].results:
             return False
-        self._merge(group, sibling, group.kind)
-        return True
+        shape = self._trace.shape(group.ops[-1].results[0])
+        return len(shape) > 1 and product(shape[:-1]) == rows
 
     def _fits(self, one: Group, other: Group) -> bool:
         return len(one.ops) + len(other.ops) <= MAX_OPS and len(one.inputs | other.inputs) <= MAX_OPERANDS
@@ -170,11 +180,16 @@ class Grouping:
         after = (group.after | absorbed.after) & ~both
         group.ops = sorted([*absorbed.ops, *group.ops], key=lambda node: node.index)
         group.kind = kind
-        group.rows = absorbed.rows if absorbed.rows is not None else group.rows
-        group.numel = _row_sweep(absorbed, group, group.rows) if kind == "row" else absorbed.numel
+        group.sizes |= absorbed.sizes
+        group.sweep = _wider(absorbed, group)
+        group.rows = _more_rows(absorbed, group)
         group.inputs |= absorbed.inputs
         for node in absorbed.ops:
             node.group = group.number
+        self._replace(absorbed, group, before, after)
+
+    def _replace(self, absorbed: Group, group: Group, before: int, after: int) -> None:
+        """Let every mask and list that names `absorbed` name `group`."""
         del self._groups[absorbed.number]
         gone = ~(1 << absorbed.number)
         for number in _bits(before):
@@ -182,9 +197,9 @@ class Grouping:
         for number in _bits(after):
             self._groups[number].before &= gone
         group.before, group.after = before, after
-        for readers in map(self._readers.get, absorbed.inputs):
-            if readers is not None and absorbed.number in readers:
-                readers[readers.index(absorbed.number)] = group.number
+        for value in absorbed.inputs:
+            readers = self._readers.get(value, [])
+            self._readers[value] = [group.number if n == absorbed.number else n for n in readers]
         self._spread(group)
 
     def _spread(self, group: Group) -> None:
@@ -208,6 +223,14 @@ def _inserts(group: Group) -> bool:
     return any(node.name in INSERTIONS for node in group.ops)
 
 
-def _row_sweep(one: Group, other: Group, rows: PlanDim | None) -> PlanDim:
-    """The sweep of a row group is its widest member's; others sweep one element per row."""
-    return next((group.numel for group in (one, other) if group.numel != rows), one.numel)
+def _wider(one: Group, other: Group) -> PlanDim:
+    """The larger sweep; where sizes are run-time, the one that isn't a number of rows."""
+    if isinstance(one.sweep, int) and isinstance(other.sweep, int):
+        return max(one.sweep, other.sweep)
+    return other.sweep if one.sweep in (one.rows, other.rows) else one.sweep
+
+
+def _more_rows(one: Group, other: Group) -> PlanDim | None:
+    """A tail that reduces the rows themselves doesn't count."""
+    rows = [g.rows for g in (one, other) if g.rows is not None]
+    return max(rows, key=lambda r: r if isinstance(r, int) else 1 << 62, default=None)

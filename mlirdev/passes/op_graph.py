@@ -53,7 +53,8 @@ class Role(enum.Enum):
 
 @dataclass(eq=False, slots=True)
 class OpNode:
-    """One op. `reads` are its operands and the values that its regions capture, each once, in order."""
+    """One op. `captured` are the function's values that its regions use; `ancestors` is a bitmask of the ops that it
+    depends on, by index."""
 
     op: ir.Operation
     index: int
@@ -65,6 +66,7 @@ class OpNode:
     kind: str = "other"
     nest: LoopNest | None = None
     group: int = -1
+    ancestors: int = 0
     users: list[OpNode] = field(default_factory=list)
 
     @property
@@ -153,6 +155,7 @@ def _add_users(graph: OpGraph) -> None:
             definer = graph.definer.get(value)
             if definer is not None:
                 definer.users.append(node)
+                node.ancestors |= definer.ancestors | 1 << definer.index
 
 
 # --- roles ----------------------------------------------------------------------------------------
