@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mlirdev.errors import InternalError
-from mlirdev.graph import Sym
+from mlirdev.graph import Arg, Size
 from mlirdev.plan import DimExpr, PlanDim
 
 Shape = tuple[PlanDim, ...]
@@ -70,5 +70,32 @@ def wrap(dim: int, rank: int) -> int:
     return dim + max(rank, 1) if dim < 0 else dim
 
 
-def is_runtime(dims: Iterable[PlanDim]) -> bool:
-    return any(isinstance(d, (Sym, DimExpr)) for d in dims)
+def size_of(arg: Arg) -> PlanDim:
+    """A size argument, which is an int where its place is structural."""
+    if isinstance(arg, Size):
+        return arg.value
+    if isinstance(arg, int):
+        return arg
+    raise InternalError(f"{arg!r} isn't a size")
+
+
+def shape_of(arg: Arg) -> Shape:
+    """A list of size arguments."""
+    return tuple(size_of(a) for a in arg) if isinstance(arg, tuple) else (size_of(arg),)
+
+
+def int_of(arg: Arg) -> int:
+    return static(size_of(arg))
+
+
+def ints_of(arg: Arg, repeat: int = 1) -> tuple[int, ...]:
+    """A list of structural ints; a single one stands for `repeat` of them, as in torch."""
+    values = tuple(int_of(a) for a in arg) if isinstance(arg, tuple) else (int_of(arg),)
+    return values * repeat if len(values) == 1 else values
+
+
+def axes_of(arg: Arg, rank: int) -> list[int]:
+    """Dimensions counted from the front; None and an empty list stand for all of them."""
+    if arg is None or arg == ():
+        return list(range(rank))
+    return [wrap(d, rank) for d in ints_of(arg)]

@@ -18,6 +18,7 @@ from mlirdev.graph import Arg, Ref, ScalarRef, TensorSpec
 from mlirdev.plan import PlanDim
 
 from .dims import Shape
+from .promotion import HALVES
 from .types import builtin_tensor
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ul
 _CMPF = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ult": 11, "une": 13, "uno": 14}
 
 # Which dims of the loop nest index an operand, in order; None stands for element 0 of a broadcast dim.
-Map = Sequence["int | None"]
+Map = Sequence["int | None | ir.AffineExpr"]
 
 
 class Emitter:
@@ -67,6 +68,54 @@ class Emitter:
             return self.op("torch_c.to_i64", self.i64, self.builder.scalars[arg.index])
         return self.op("torch_c.to_i64", self.i64, self.builder.operand(arg))
 
+    def number(self, arg: Arg, dtype: DType) -> ir.Value:
+        """A number argument as an element of `dtype`."""
+        is_float = isinstance(arg, float) or (isinstance(arg, ScalarRef) and self._kind(arg) == "float")
+        wide = self.builder.type("f64") if is_float else self.i64
+        return self.convert(self.number_as(arg, wide), dtype)
+
+    def _kind(self, arg: ScalarRef) -> str:
+        return self.builder.graph.scalars[arg.index]
+
+    def number_as(self, arg: Arg, wide: ir.Type) -> ir.Value:
+        """A number argument as f64 or i64."""
+        if isinstance(arg, (bool, int, float)):
+            return self.constant(arg, wide)
+        if isinstance(arg, ScalarRef) and self._kind(arg) == "float":
+            value = self.op("torch_c.to_f64", self.builder.type("f64"), self.builder.scalars[arg.index])
+        else:
+            value = self.integer(arg)
+        if value.type == wide:
+            return value
+        return self.op("arith.sitofp" if _is_float(wide) else "arith.fptosi", wide, value)
+
+    def convert(self, value: ir.Value, dtype: DType) -> ir.Value:
+        """A signed or float number as an element of `dtype`, in the CPU's steps: f64 to a half goes through f32."""
+        target = self.element_type(dtype)
+        if value.type == target:
+            return value
+        if dtype is DType.i1:
+            zero = self.constant(0, value.type)
+            return self.cmp("une" if _is_float(value.type) else "ne", value, zero)
+        if not _is_float(value.type):
+            return self._from_integer(value, target, dtype)
+        if not dtype.is_float:
+            return self._to_integer(value, target)
+        if value.type == self.builder.type("f64") and dtype in HALVES:
+            value = self.op("arith.truncf", self.builder.type("f32"), value)
+        width = {"f64": 64, "f32": 32}
+        wider = width.get(str(target), 16) > width.get(str(value.type), 16)
+        return self.op("arith.extf" if wider else "arith.truncf", target, value)
+
+    def _from_integer(self, value: ir.Value, target: ir.Type, dtype: DType) -> ir.Value:
+        if dtype.is_float:
+            return self.op("arith.sitofp", target, value)
+        wider = ir.IntegerType(target).width > ir.IntegerType(value.type).width
+        return self.op("arith.extsi" if wider else "arith.trunci", target, value)
+
+    def _to_integer(self, value: ir.Value, target: ir.Type) -> ir.Value:
+        return self.op("arith.trunci", target, self.op("arith.fptosi", self.i64, value)) if target != self.i64 else self.op("arith.fptosi", self.i64, value)
+
     def dim(self, dim: PlanDim) -> ir.Value:
         """A size as an index."""
         if isinstance(dim, int):
@@ -96,7 +145,16 @@ class Emitter:
         return self.op("tensor.empty", self.builder.type(f"tensor<{dims}{element}>"), *runtime)
 
     def filled(self, shape: Shape, value: ir.Value) -> ir.Value:
-        return self.generic(shape, value.type, [], lambda: value)
+        """linalg.fill."""
+        out = self.empty(shape, value.type)
+        attributes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])}
+        fill = ir.Operation.create(
+            "linalg.fill", results=[out.type], operands=[value, out], attributes=attributes, regions=1
+        )
+        block = ir.Block.create_at_start(fill.regions[0], [value.type] * 2, [fill.location] * 2)
+        with ir.InsertionPoint(block):
+            self.builder.create("linalg.yield", [], [block.arguments[0]])
+        return fill.results[0]
 
     def generic(
         self,
@@ -231,5 +289,7 @@ def _is_float(type_: ir.Type) -> bool:
 
 
 def _affine_map(results: Map, dims: int) -> ir.Attribute:
-    exprs = [ir.AffineConstantExpr.get(0) if r is None else ir.AffineDimExpr.get(r) for r in results]
+    exprs = [
+        ir.AffineConstantExpr.get(0) if r is None else ir.AffineDimExpr.get(r) if isinstance(r, int) else r for r in results
+    ]
     return ir.AffineMapAttr.get(ir.AffineMap.get(dims, 0, exprs))

@@ -93,6 +93,20 @@ class Rewriter:
         self.specs.extend(node.results)
         return [Tensor(self, first + i, spec) for i, spec in enumerate(node.results)]
 
+    def own(self, name: str, *operands: Tensor) -> Tensor:
+        """An elementwise operator of own/scalar.py: operands of one dtype, which is the result's."""
+        shape: Shape = ()
+        for operand in operands:
+            shape = dims.broadcast(shape, operand.shape)
+        return self.emit(name, [o.ref for o in operands], [spec_of(shape, operands[0].dtype)])[0]
+
+    def kept_binary(self, name: str, a: Tensor, b: Operand) -> Tensor:
+        """add, sub or mul of operands that need no preparation."""
+        shape = dims.broadcast(a.shape, b.shape) if isinstance(b, Tensor) else a.shape
+        other, overload = (b.ref, "Tensor") if isinstance(b, Tensor) else (b, "Scalar")
+        rest = () if name == "mul" else (1,)
+        return self._append(Node(f"aten.{name}.{overload}", (a.ref, other, *rest), (spec_of(shape, a.dtype),)))[0]
+
     # --- values -------------------------------------------------------------------------------------
 
     def tensor(self, arg: Arg, dtype: DType | None = None) -> Tensor:
@@ -107,21 +121,26 @@ class Rewriter:
     def optional(self, arg: Arg, dtype: DType | None = None) -> Tensor | None:
         return None if arg is None else self.tensor(arg, dtype)
 
+    def as_tensor(self, operand: Operand) -> Tensor:
+        return operand if isinstance(operand, Tensor) else self.tensor(operand)
+
     def number_dtype(self, arg: Number) -> DType:
         """The dtype that a number has by itself in torch."""
         kind = self.scalar_kinds[arg.index] if isinstance(arg, ScalarRef) else type(arg).__name__
         return {"float": DType.f32, "bool": DType.i1}.get(kind, DType.i64)
 
     def full(self, shape: Shape, value: Number, dtype: DType) -> Tensor:
-        args = [sizes(shape), value, dtype, None, None, None]
-        return self.emit("aten.full.default", args, [spec_of(shape, dtype)])[0]
+        return self._append(Node("own.full", (value,), (spec_of(shape, dtype),)))[0]
 
     def zeros(self, shape: Shape, dtype: DType) -> Tensor:
         return self.full(shape, 0.0 if dtype.is_float else 0, dtype)
 
     def arange(self, length: PlanDim, dtype: DType = DType.i64) -> Tensor:
-        args = [Size(0), *sizes([length]), Size(1), dtype, None, None, None]
-        return self.emit("aten.arange.start_step", args, [spec_of((length,), dtype)])[0]
+        return self.iota(0, 1, length, dtype)
+
+    def iota(self, start: Number, step: Number, length: PlanDim, dtype: DType) -> Tensor:
+        """start, start + step, …"""
+        return self._append(Node("own.iota", (start, step), (spec_of((length,), dtype),)))[0]
 
     def count(self, number: PlanDim, dtype: DType) -> Operand:
         """A size as an operand of arithmetic in `dtype`."""
@@ -135,14 +154,38 @@ class Rewriter:
         shape = dims.broadcast(condition.shape, dims.broadcast(a.shape, b.shape))
         return self.emit("aten.where.self", [condition.ref, a.ref, b.ref], [spec_of(shape, dtype)])[0]
 
-    def cat(self, tensors: Sequence[Tensor], dim: int) -> Tensor:
+    def take(self, x: Tensor, index: Tensor, dim: int = 0, wraps: bool = False) -> Tensor:
+        """x's slices along `dim` at the places that `index` holds; its shape stands where that dim was."""
+        shape = (*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
+        indices = (*[None] * dim, index.ref)
+        return self.emit("own.index", [x.ref, indices, wraps], [spec_of(shape, x.dtype)])[0]
+
+    def put(self, x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
+        """x with `values`, of the shape of x[indices], stored or added there in order."""
+        refs = tuple(None if i is None else i.ref for i in indices)
+        return self.emit("own.put", [x.ref, refs, values.ref, accumulate], [x.spec])[0]
+
+    def indexed(self, x: Tensor, indices: Sequence[Tensor | None], shape: Shape, wraps: bool = False) -> Tensor:
+        """x[indices], whose shape the caller knows."""
+        refs = tuple(None if i is None else i.ref for i in indices)
+        return self.emit("own.index", [x.ref, refs, wraps], [spec_of(shape, x.dtype)])[0]
+
+    def joined(self, tensors: Sequence[Tensor], dim: int) -> Tensor:
+        """Laid one after the other along `dim`; none is empty."""
         first = tensors[0]
         length: PlanDim = 0
-        for t in tensors:
-            length = dims.add(length, t.shape[dim])
+        for tensor in tensors:
+            length = dims.add(length, tensor.shape[dim])
         spec = spec_of((*first.shape[:dim], length, *first.shape[dim + 1 :]), first.dtype)
-        return self.emit("aten.cat.default", [tuple(t.ref for t in tensors), dim], [spec])[0]
+        return self._append(Node("own.concat", (tuple(t.ref for t in tensors), dim), (spec,)))[0]
 
+    def padded(self, x: Tensor, amounts: Sequence[int], value: Number, shape: Shape) -> Tensor:
+        """Amounts (before, after) from the last dim on, none negative."""
+        return self._append(Node("own.pad", (x.ref, tuple(amounts), value), (spec_of(shape, x.dtype),)))[0]
+
+    def written(self, x: Tensor, source: Tensor, dim: int, start: PlanDim, step: int) -> Tensor:
+        """x with the slice start, start + step, … of `dim` replaced."""
+        return self.emit("own.write_slice", [x.ref, source.ref, dim, *sizes([start]), step], [x.spec])[0]
 
 def _fitted(op: str, value: Tensor, spec: TensorSpec) -> Tensor:
     """A rule's result as the spec says: cast, and of just that shape."""

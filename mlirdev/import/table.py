@@ -26,30 +26,17 @@ if TYPE_CHECKING:
 # By preparation: see prepare.py.
 DIRECT = {
     "as_result": """
-        add.Tensor add.Scalar sub.Tensor sub.Scalar mul.Tensor mul.Scalar div.Tensor div.Scalar
+        div.Tensor div.Scalar true_divide.Tensor
         exp.default exp2.default expm1.default log.default log2.default log10.default log1p.default
-        sqrt.default rsqrt.default reciprocal.default sigmoid.default tanh.default erf.default
+        sqrt.default rsqrt.default tanh.default erf.default
         sin.default cos.default tan.default asin.default acos.default atan.default sinh.default cosh.default
-        asinh.default acosh.default atanh.default atan2.default pow.Tensor_Tensor pow.Scalar
-        fmod.Tensor remainder.Tensor remainder.Scalar
-    """,
-    "exact": """
-        neg.default abs.default relu.default maximum.default minimum.default
-        ceil.default floor.default round.default trunc.default sign.default
-        bitwise_and.Tensor bitwise_or.Tensor bitwise_xor.Tensor bitwise_not.default
+        asinh.default acosh.default atanh.default
     """,
     "promoted": """
         eq.Tensor eq.Scalar ne.Tensor ne.Scalar lt.Tensor lt.Scalar le.Tensor le.Scalar gt.Tensor gt.Scalar
         ge.Tensor ge.Scalar
     """,
     "selected": "where.self",
-    "accumulated": "mm.default bmm.default convolution.default",
-    "as_it_is": """
-        view.default expand.default permute.default slice.Tensor flip.default cat.default full.default
-        arange.start_step constant_pad_nd.default
-        logical_and.default logical_or.default logical_xor.default logical_not.default isnan.default
-        amax.default amin.default sum.dim_IntList
-    """,
 }
 
 Rows = dict[str, Rule]

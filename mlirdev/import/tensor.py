@@ -163,22 +163,24 @@ class Tensor:
         """The same values as another dtype."""
         if dtype is self.dtype:
             return self
-        args = [self.ref, dtype, None, None, None, False, None]
-        return self._emit("aten._to_copy.default", args, self.shape, dtype)
+        return self._emit("own.cast", [self.ref], self.shape, dtype)
 
     # --- reductions ---------------------------------------------------------------------------------
 
-    def sum(self, over: Sequence[int], keep: bool = False) -> Tensor:
+    def reduce(self, kind: str, over: Sequence[int], keep: bool = False) -> Tensor:
+        """add, mul, max or min over these dims."""
         if not over:
             return self
-        args = [self.ref, tuple(over), keep, None]
-        return self._emit("aten.sum.dim_IntList", args, self._reduced(over, keep))
+        return self._emit("own.reduce", [self.ref, tuple(over), keep, kind], self._reduced(over, keep))
+
+    def sum(self, over: Sequence[int], keep: bool = False) -> Tensor:
+        return self.reduce("add", over, keep)
 
     def amax(self, over: Sequence[int], keep: bool = False) -> Tensor:
-        return self._emit("aten.amax.default", [self.ref, tuple(over), keep], self._reduced(over, keep))
+        return self.reduce("max", over, keep)
 
     def amin(self, over: Sequence[int], keep: bool = False) -> Tensor:
-        return self._emit("aten.amin.default", [self.ref, tuple(over), keep], self._reduced(over, keep))
+        return self.reduce("min", over, keep)
 
     def mean(self, over: Sequence[int], keep: bool = False) -> Tensor:
         return self.sum(over, keep) / self.rewriter.count(dims.product(self.shape[d] for d in over), self.dtype)
@@ -190,7 +192,7 @@ class Tensor:
         return self.sum([*range(extra), *ones]).view(shape)
 
     def _reduced(self, over: Sequence[int], keep: bool) -> Shape:
-        axes = {dims.wrap(d, self.rank) for d in over} if over else set(range(self.rank))
+        axes = set(over)
         if keep:
             return tuple(1 if i in axes else d for i, d in enumerate(self.shape))
         return tuple(d for i, d in enumerate(self.shape) if i not in axes)
@@ -200,18 +202,19 @@ class Tensor:
     def view(self, shape: Sequence[PlanDim]) -> Tensor:
         if tuple(shape) == self.shape:
             return self
-        return self._emit("aten.view.default", [self.ref, sizes(shape)], tuple(shape))
+        return self._emit("own.view", [self.ref], tuple(shape))
 
     def expand(self, shape: Sequence[PlanDim]) -> Tensor:
+        """Broadcast; new dims come first."""
         if tuple(shape) == self.shape:
             return self
-        return self._emit("aten.expand.default", [self.ref, sizes(shape), False], tuple(shape))
+        return self._emit("own.expand", [self.ref], tuple(shape))
 
     def permute(self, order: Sequence[int]) -> Tensor:
         if list(order) == list(range(self.rank)):
             return self
         shape = tuple(self.shape[i] for i in order)
-        return self._emit("aten.permute.default", [self.ref, tuple(order)], shape)
+        return self._emit("own.permute", [self.ref, tuple(order)], shape)
 
     def transpose(self, a: int, b: int) -> Tensor:
         order = list(range(self.rank))
@@ -226,24 +229,28 @@ class Tensor:
         """A 1-d tensor laid along dimension `dim` of `rank`."""
         return self.view([1] * dim + [self.shape[0]] + [1] * (rank - dim - 1))
 
-    def slice(self, dim: int, start: PlanDim, end: PlanDim, step: int = 1) -> Tensor:
-        """Elements start, start + step, … below end; the bounds are within the tensor."""
+    def slice(self, dim: int, start: PlanDim, end: PlanDim, step: int = 1, length: PlanDim | None = None) -> Tensor:
+        """Elements start, start + step, … below end, `length` of them; the bounds are within the tensor."""
         if start == 0 and end == self.shape[dim] and step == 1:
             return self
-        length = dims.floordiv(dims.add(dims.sub(end, start), step - 1), step)
+        if length is None:
+            length = dims.floordiv(dims.add(dims.sub(end, start), step - 1), step)
         shape = (*self.shape[:dim], length, *self.shape[dim + 1 :])
-        return self._emit("aten.slice.Tensor", [self.ref, dim, *sizes([start, end]), Size(step)], shape)
+        return self._emit("own.slice", [self.ref, dim, *sizes([start]), step], shape)
 
     def flip(self, over: Sequence[int]) -> Tensor:
-        return self._emit("aten.flip.default", [self.ref, tuple(over)], self.shape)
+        return self._emit("own.flip", [self.ref, tuple(over)], self.shape)
 
     def pad(self, amounts: Sequence[int], value: Number) -> Tensor:
-        """constant_pad_nd: amounts (before, after) from the last dimension on, negative ones cut."""
+        """Amounts (before, after) from the last dim on, negative ones cut."""
+        return self._emit("aten.constant_pad_nd.default", [self.ref, tuple(amounts), value], self._padded(amounts))
+
+    def _padded(self, amounts: Sequence[int]) -> Shape:
         shape = list(self.shape)
         for i in range(len(amounts) // 2):
             d = self.rank - 1 - i
             shape[d] = dims.add(shape[d], amounts[2 * i] + amounts[2 * i + 1])
-        return self._emit("aten.constant_pad_nd.default", [self.ref, sizes(amounts), value], tuple(shape))
+        return tuple(shape)
 
     # --- contractions -------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ Names that begin with "own." are ours alone: decompositions emit them.
 
 from __future__ import annotations
 
-from . import index, random, reduce, strided
+from . import factory, index, random, reduce, scalar, shape, strided
 from .registry import OWN
 
-__all__ = ["OWN", "index", "random", "reduce", "strided"]
+__all__ = ["OWN", "factory", "index", "random", "reduce", "scalar", "shape", "strided"]

@@ -1,46 +1,116 @@
-"""Reductions that torch-mlir gets wrong or can't do: the place of the greatest element, running sums.
+"""Reductions as the CPU defines them: NaN wins, the first of equals is found, sums run in order.
 
-    own.arg(x, dim, "max" | "min")    (value, index): the first of equals, and NaN wins, as on the CPU
-    own.scan(x, dim, "add" | "mul")   cumulative, in order
+    own.reduce(x, axes, keep, kind)   kind: add, mul, max, min; on bools max is any and min is all
+    own.arg(x, dim, "max" | "min")    (value, index) without dim `dim`
+    own.scan(x, dim, "add" | "mul")   cumulative
+    own.window(x, kernel, strides, dilations, kind)   over the last len(kernel) dims; no padding
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torch_mlir import ir
 
 from mlirdev.dtypes import DType
 from mlirdev.graph import Node
 
+from ..dims import ints_of
 from ..emitter import Emitter
 from .registry import own
+from .scalar import named
+
+_COMBINE = {
+    "add": named("arith.addf", "arith.addi", "arith.addi", "arith.ori"),
+    "mul": named("arith.mulf", "arith.muli", "arith.muli", "arith.andi"),
+    "max": named("arith.maximumf", "arith.maxsi", "arith.maxui", "arith.ori"),
+    "min": named("arith.minimumf", "arith.minsi", "arith.minui", "arith.andi"),
+}
+
+
+def identity(e: Emitter, kind: str, dtype: DType) -> ir.Value:
+    """What the reduction starts from."""
+    value: float = {"add": 0, "mul": 1}.get(kind, 0)
+    if kind in ("max", "min"):
+        value = _extreme(dtype, least=kind == "max")
+    return e.constant(value, e.element_type(dtype))
+
+
+def _extreme(dtype: DType, least: bool) -> float:
+    if dtype.is_float:
+        return -float("inf") if least else float("inf")
+    bits = 1 if dtype is DType.i1 else dtype.itemsize * 8
+    if dtype in (DType.u8, DType.i1):
+        return 0 if least else (1 << bits) - 1
+    return -(1 << (bits - 1)) if least else (1 << (bits - 1)) - 1
+
+
+@own("own.reduce")
+def reduce(e: Emitter, node: Node) -> Sequence[ir.Value]:
+    x, over, keep, kind = node.args
+    assert isinstance(kind, str)
+    spec, axes = e.spec(x), set(ints_of(over) if over else ())
+    rank = range(len(spec.shape))
+    outer: list[int | None] = [None if d in axes else d for d in rank if keep or d not in axes]
+    iterators = ["reduction" if d in axes else "parallel" for d in rank]
+    init = e.filled(node.results[0].shape, identity(e, kind, spec.dtype))
+    combine = _COMBINE[kind](e, spec.dtype)
+    return e.reduce([init], [(e.tensor(x), list(rank))], outer, iterators, lambda new, old: [combine(new, old)])
+
+
+@own("own.window")
+def window(e: Emitter, node: Node) -> Sequence[ir.Value]:
+    x, kernel, strides, dilations, kind = node.args
+    assert isinstance(kind, str)
+    spec, result = e.spec(x), node.results[0]
+    sizes, steps, gaps = ints_of(kernel), ints_of(strides), ints_of(dilations)
+    rank, spatial = len(spec.shape), len(sizes)
+    places = [ir.AffineDimExpr.get(d) for d in range(rank + spatial)]
+    inner = [
+        places[rank - spatial + i] * steps[i] + places[rank + i] * gaps[i] for i in range(spatial)
+    ]
+    combine = _COMBINE[kind](e, spec.dtype)
+    init = e.filled(result.shape, identity(e, kind, spec.dtype))
+    # The window's extent is the shape of an operand that nobody reads.
+    extent = e.empty(sizes, e.element_type(spec.dtype))
+    inputs = [(e.tensor(x), [*range(rank - spatial), *inner]), (extent, list(range(rank, rank + spatial)))]
+    iterators = ["parallel"] * rank + ["reduction"] * spatial
+    return e.reduce([init], inputs, list(range(rank)), iterators, lambda new, _, old: [combine(new, old)])
 
 
 @own("own.arg")
 def arg(e: Emitter, node: Node) -> Sequence[ir.Value]:
-    """Both results lack dim `dim`. An element wins over what was found before if it is beyond it, or NaN
-    where that is none; the index starts at -1, which everything beats."""
+    """An element wins over what was found before if it is beyond it, or NaN where that is none; the index
+    starts at -1, which everything beats."""
     x, dim, which = node.args
     assert isinstance(dim, int)
     spec, reduced = e.spec(x), node.results[0].shape
+    rank = range(len(spec.shape))
     element = e.element_type(spec.dtype)
-    beyond = _beyond(spec.dtype, which == "max")
-    outer = [d for d in range(len(spec.shape)) if d != dim]
-    iterators = ["reduction" if d == dim else "parallel" for d in range(len(spec.shape))]
+    wins = beats(e, spec.dtype, which == "max")
     inits = [e.filled(reduced, e.constant(0, element)), e.filled(reduced, e.constant(-1, e.i64))]
 
     def body(new: ir.Value, best: ir.Value, place: ir.Value) -> list[ir.Value]:
-        first = e.cmp("slt", place, e.constant(0, e.i64))
-        wins = e.cmp(beyond, new, best)
-        if spec.dtype.is_float:
-            newly = e.binary("andi", e.cmp("uno", new, new), e.cmp("ord", best, best))
-            wins = e.binary("ori", wins, newly)
-        wins = e.binary("ori", first, wins)
-        return [e.select(wins, new, best), e.select(wins, e.iteration(dim), place)]
+        better = wins(new, best, place)
+        return [e.select(better, new, best), e.select(better, e.iteration(dim), place)]
 
-    inputs = [(e.tensor(x), list(range(len(spec.shape))))]
-    return e.reduce(inits, inputs, outer, iterators, body)
+    outer = [d for d in rank if d != dim]
+    iterators = ["reduction" if d == dim else "parallel" for d in rank]
+    return e.reduce(inits, [(e.tensor(x), list(rank))], outer, iterators, body)
+
+
+def beats(e: Emitter, dtype: DType, greatest: bool) -> Callable[[ir.Value, ir.Value, ir.Value], ir.Value]:
+    """Whether a new element wins over the best one so far, which was found at `place`."""
+    beyond = _beyond(dtype, greatest)
+
+    def wins(new: ir.Value, best: ir.Value, place: ir.Value) -> ir.Value:
+        better = e.binary("ori", e.cmp("slt", place, e.constant(0, e.i64)), e.cmp(beyond, new, best))
+        if not dtype.is_float:
+            return better
+        newly_nan = e.binary("andi", e.cmp("uno", new, new), e.cmp("ord", best, best))
+        return e.binary("ori", better, newly_nan)
+
+    return wins
 
 
 def _beyond(dtype: DType, greatest: bool) -> str:
@@ -48,6 +118,38 @@ def _beyond(dtype: DType, greatest: bool) -> str:
         return "ogt" if greatest else "olt"
     prefix = "u" if dtype in (DType.u8, DType.i1) else "s"
     return prefix + ("gt" if greatest else "lt")
+
+
+@own("own.max_pool")
+def max_pool(e: Emitter, node: Node) -> Sequence[ir.Value]:
+    """own.max_pool(padded x, kernel, strides, paddings, dilations, sizes of x): (values, flat places in x).
+    Places in the padding never win."""
+    x, kernel, strides, paddings, dilations, unpadded = node.args
+    spec, result = e.spec(x), node.results[0]
+    sizes, steps, pads, gaps, extents = (ints_of(a) for a in (kernel, strides, paddings, dilations, unpadded))
+    rank, spatial = len(spec.shape), len(sizes)
+    outer = rank - spatial
+    places = [ir.AffineDimExpr.get(d) for d in range(rank + spatial)]
+    inner = [places[outer + i] * steps[i] + places[rank + i] * gaps[i] for i in range(spatial)]
+    wins = beats(e, spec.dtype, greatest=True)
+    inits = [e.filled(result.shape, e.constant(0, e.element_type(spec.dtype)))]
+    inits.append(e.filled(result.shape, e.constant(-1, e.i64)))
+
+    def body(new: ir.Value, _: ir.Value, best: ir.Value, place: ir.Value) -> list[ir.Value]:
+        flat, inside = e.constant(0, e.i64), e.constant(1, e.i1)
+        for i in range(spatial):
+            at = e.mul(e.iteration(outer + i), e.constant(steps[i], e.i64))
+            at = e.add(at, e.mul(e.iteration(rank + i), e.constant(gaps[i], e.i64)))
+            at = e.add(at, e.constant(-pads[i], e.i64))
+            size = e.constant(extents[i], e.i64)
+            inside = e.binary("andi", inside, e.cmp("ult", at, size))
+            flat = e.add(e.mul(flat, size), at)
+        better = e.binary("andi", inside, wins(new, best, place))
+        return [e.select(better, new, best), e.select(better, flat, place)]
+
+    extent = e.empty(sizes, e.element_type(spec.dtype))
+    inputs = [(e.tensor(x), [*range(outer), *inner]), (extent, list(range(rank, rank + spatial)))]
+    return e.reduce(inits, inputs, list(range(rank)), ["parallel"] * rank + ["reduction"] * spatial, body)
 
 
 @own("own.scan")
@@ -68,5 +170,3 @@ def scan(e: Emitter, node: Node) -> Sequence[ir.Value]:
         return e.insert(e.select(e.cmp("eq", at[dim], zero), new, total), carried, at)
 
     return [e.loops([e.dim(d) for d in spec.shape], init, body)]
-
-

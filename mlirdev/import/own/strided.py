@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from torch_mlir import ir
 
-from mlirdev.errors import InternalError
-from mlirdev.graph import Arg, Node, Size
-from mlirdev.plan import PlanDim
+from mlirdev.graph import Arg, Node
 
 from .. import dims
-from ..dims import Shape
+from ..dims import Shape, size_of
 from ..emitter import Emitter
 from .registry import own
 
@@ -75,14 +72,6 @@ def _place(e: Emitter, offset: Arg, strides: Arg, indices: Sequence[ir.Value]) -
     return place
 
 
-def size_of(arg: Arg) -> PlanDim:
-    if isinstance(arg, Size):
-        return arg.value
-    if isinstance(arg, int):
-        return arg
-    raise InternalError(f"{arg!r} isn't a size")
-
-
 def _flat(e: Emitter, value: ir.Value, shape: Shape) -> ir.Value:
     return reshape(e, value, shape, (dims.product(shape),))
 
@@ -91,7 +80,8 @@ def reshape(e: Emitter, value: ir.Value, old: Shape, new: Shape) -> ir.Value:
     """Row-major: one collapse where that suffices, one expand where that does, else through one dimension."""
     if old == new:
         return value
-    groups = _groups(old, new) or _groups(new, old)
+    groups = _groups(old, new)
+    groups = _groups(new, old) if groups is None else groups
     if groups is None:
         count = (dims.product(old),)
         return reshape(e, reshape(e, value, old, count), count, new)
@@ -175,11 +165,3 @@ def _join(e: Emitter, value: ir.Value, old: Shape, new: Shape, before: int, afte
         return word
 
     return e.generic(new, wide, [], body)
-
-
-def is_static(shape: Shape) -> bool:
-    return all(isinstance(d, int) for d in shape)
-
-
-def elements(shape: Shape) -> int:
-    return math.prod(dims.static(d) for d in shape)

@@ -1,0 +1,233 @@
+"""Reading and writing by index tensors. Every index is checked where it is used (own/index.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mlirdev.dtypes import DType
+from mlirdev.graph import Arg, Node, Ref
+
+from .. import dims
+from ..dims import Shape, int_of, wrap
+from ..promotion import widened
+from ..registry import decomposition
+from ..tensor import Tensor
+from .elementwise import computing, number
+
+if TYPE_CHECKING:
+    from ..rewriter import Rewriter
+
+
+@decomposition("aten.embedding.default")
+def embedding(rw: Rewriter, node: Node) -> Tensor:
+    return rw.take(rw.tensor(node.args[0]), rw.tensor(node.args[1]))
+
+
+@decomposition("aten.embedding_dense_backward.default")
+def embedding_dense_backward(rw: Rewriter, node: Node) -> Tensor:
+    """Rows are added in the order of the indices, those of the padding index as zeros."""
+    grad, indices, count, padding, by_frequency = node.args
+    dtype = computing(node)
+    index = rw.tensor(indices)
+    flat = index.view((index.numel,))
+    width = node.results[0].shape[1]
+    rows = rw.tensor(grad, dtype).view((flat.shape[0], width))
+    used = flat.compare("ne", int_of(padding))
+    rows = rw.where(used.unsqueeze(1), rows, 0.0)
+    if by_frequency:
+        times = rw.put(rw.zeros((dims.size_of(count),), dtype), [flat], used.to(dtype), True)
+        rows = rows / rw.take(times, flat).maximum(1.0).unsqueeze(1)
+    return rw.put(rw.zeros(node.results[0].shape, dtype), [flat], rows, True)
+
+
+@decomposition("aten.index_select.default")
+def index_select(rw: Rewriter, node: Node) -> Tensor:
+    x, index = rw.tensor(node.args[0]), rw.tensor(node.args[2])
+    if not x.rank:
+        return x.view(()).expand(node.results[0].shape)
+    index = index.view((index.numel,))
+    return rw.take(x, index, wrap(int_of(node.args[1]), x.rank))
+
+
+@decomposition("aten.gather.default")
+def gather(rw: Rewriter, node: Node) -> Tensor:
+    x, index = rw.tensor(node.args[0]), rw.tensor(node.args[2])
+    if not x.rank or not index.rank:
+        flat = x.view((x.numel,)) if not x.rank else x
+        return rw.take(flat, index.view((1,))).view(node.results[0].shape)
+    args: list[Arg] = [x.ref, wrap(int_of(node.args[1]), x.rank), index.ref]
+    return rw.emit("own.take_along", args, [node.results[0]])[0]
+
+
+@decomposition("aten.take.default")
+def take(rw: Rewriter, node: Node) -> Tensor:
+    x = rw.tensor(node.args[0])
+    return rw.take(x.view((x.numel,)), rw.tensor(node.args[1]), wraps=True)
+
+
+@decomposition("aten.index.Tensor", "aten._unsafe_index.Tensor")
+def index(rw: Rewriter, node: Node) -> Tensor:
+    x, indices = rw.tensor(node.args[0]), node.args[1]
+    return rw.indexed(x, _tensors(rw, indices), node.results[0].shape, wraps=True)
+
+
+def _tensors(rw: Rewriter, indices: Arg) -> list[Tensor | None]:
+    assert isinstance(indices, tuple)
+    return [None if i is None else rw.tensor(i) for i in indices]
+
+
+@decomposition("aten.index_put.default", "aten._unsafe_index_put.default")
+def index_put(rw: Rewriter, node: Node) -> Tensor:
+    x, indices, values, accumulate = node.args[:4]
+    dtype = widened(node.results[0].dtype) if accumulate else node.results[0].dtype
+    base, source = rw.tensor(x, dtype), rw.tensor(values, dtype)
+    tensors = _tensors(rw, indices)
+    first = next(t for t in tensors if t is not None)
+    if first.dtype is DType.i1:
+        return _put_by_mask(rw, base, tensors, source, bool(accumulate))
+    return rw.put(base, tensors, source.expand(_indexed_shape(base, tensors)), bool(accumulate))
+
+
+def _put_by_mask(rw: Rewriter, x: Tensor, masks: Sequence[Tensor | None], value: Tensor, accumulate: bool) -> Tensor:
+    """One mask and one value; `limits.py` has seen to that."""
+    at, mask = next((i, m) for i, m in enumerate(masks) if m is not None)
+    mask = mask.view((*mask.shape, *[1] * (x.rank - at - mask.rank)))
+    value = value.view(())
+    return rw.where(mask, x + value if accumulate else value, x)
+
+
+def _indexed_shape(x: Tensor, tensors: Sequence[Tensor | None]) -> Shape:
+    """The shape of x[tensors], as numpy has it."""
+    axes = [d for d, t in enumerate(tensors) if t is not None]
+    common: Shape = ()
+    for t in tensors:
+        common = common if t is None else dims.broadcast(common, t.shape)
+    rest = [d for d in range(x.rank) if d not in axes]
+    adjacent = axes == list(range(axes[0], axes[-1] + 1))
+    before = [d for d in rest if adjacent and d < axes[0]]
+    after = [d for d in rest if d not in before]
+    return (*(x.shape[d] for d in before), *common, *(x.shape[d] for d in after))
+
+
+# --- scatter -----------------------------------------------------------------------------------------
+
+
+def scattered(rw: Rewriter, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
+    """x with source's elements, as many as index has, put or reduced along dim in order."""
+    if not x.rank:
+        vectors = [v.view((1,)) for v in (x, index, source)]
+        return scattered(rw, vectors[0], 0, vectors[1], vectors[2], reduce).view(())
+    if not index.rank:
+        index, source = index.view((1,)), source.view((1,))
+    args: list[Arg] = [x.ref, wrap(dim, x.rank), index.ref, source.ref, reduce]
+    return rw.emit("own.scatter", args, [x.spec])[0]
+
+
+def _scatter(rw: Rewriter, node: Node, reduce: str) -> Tensor:
+    x, dim, index, source = node.args[:4]
+    dtype = widened(node.results[0].dtype) if reduce else node.results[0].dtype
+    idx = rw.tensor(index)
+    values = rw.tensor(source, dtype)
+    values = values if isinstance(source, Ref) else values.expand(idx.shape)
+    return scattered(rw, rw.tensor(x, dtype), int_of(dim), idx, values, reduce)
+
+
+@decomposition("aten.scatter.src", "aten.scatter.value")
+def scatter(rw: Rewriter, node: Node) -> Tensor:
+    return _scatter(rw, node, "")
+
+
+@decomposition("aten.scatter.reduce", "aten.scatter.value_reduce")
+def scatter_with(rw: Rewriter, node: Node) -> Tensor:
+    return _scatter(rw, node, {"add": "sum", "multiply": "prod"}[str(node.args[4])])
+
+
+@decomposition("aten.scatter_add.default")
+def scatter_add(rw: Rewriter, node: Node) -> Tensor:
+    return _scatter(rw, node, "sum")
+
+
+@decomposition("aten.scatter_reduce.two")
+def scatter_reduce(rw: Rewriter, node: Node) -> Tensor:
+    """Without the elements that were there, those that are written to start from the reduction's identity."""
+    x, dim, index, source, reduce, include = node.args
+    dtype = widened(node.results[0].dtype)
+    base, idx, values = rw.tensor(x, dtype), rw.tensor(index), rw.tensor(source, dtype)
+    kind = "sum" if reduce == "mean" else str(reduce)
+    axis = int_of(dim)
+    start = base
+    if not include:
+        neutral = rw.full((), _neutral(kind, dtype), dtype).expand(idx.shape)
+        start = scattered(rw, base, axis, idx, neutral, "")
+    result = scattered(rw, start, axis, idx, values, kind)
+    if reduce != "mean":
+        return result
+    ones = rw.full((), 1, dtype).expand(idx.shape)
+    count = rw.full(base.shape, 1 if include else 0, dtype)
+    count = scattered(rw, count, axis, idx, ones, "sum").maximum(1)
+    return result / count if dtype.is_float else rw.own("own.div_floor", result, count)
+
+
+def _neutral(kind: str, dtype: DType) -> int | float:
+    if kind in ("sum", "prod"):
+        return 0 if kind == "sum" else 1
+    if dtype.is_float:
+        return -float("inf") if kind == "amax" else float("inf")
+    bits = dtype.itemsize * 8
+    low, high = (0, (1 << bits) - 1) if dtype is DType.u8 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return low if kind == "amax" else high
+
+
+@decomposition("aten.index_add.default")
+def index_add(rw: Rewriter, node: Node) -> Tensor:
+    x, dim, index, source, alpha = node.args
+    dtype = widened(node.results[0].dtype)
+    base, values = rw.tensor(x, dtype), rw.tensor(source, dtype)
+    if alpha != 1:
+        values = values * number(alpha)
+    return _put_along(rw, base, int_of(dim), rw.tensor(index), values, True)
+
+
+@decomposition("aten.index_copy.default")
+def index_copy(rw: Rewriter, node: Node) -> Tensor:
+    x, dim, index, source = node.args
+    base = rw.tensor(x)
+    return _put_along(rw, base, int_of(dim), rw.tensor(index), rw.tensor(source, base.dtype), False)
+
+
+@decomposition("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")
+def index_fill(rw: Rewriter, node: Node) -> Tensor:
+    x, dim, index, value = node.args
+    base, idx = rw.tensor(x), rw.tensor(index)
+    axis = wrap(int_of(dim), base.rank)
+    shape = (*base.shape[:axis], idx.numel, *base.shape[axis + 1 :])
+    return _put_along(rw, base, axis, idx, rw.tensor(value, base.dtype).expand(shape), False)
+
+
+def _put_along(rw: Rewriter, x: Tensor, dim: int, index: Tensor, values: Tensor, accumulate: bool) -> Tensor:
+    index = index.view((index.numel,))
+    if not x.rank:
+        return rw.put(x.view((1,)), [index], values.view(index.shape), accumulate).view(())
+    return rw.put(x, [*[None] * wrap(dim, x.rank), index], values, accumulate)
+
+
+# --- searching ---------------------------------------------------------------------------------------
+
+
+@decomposition("aten.bucketize.Tensor", "aten.bucketize.Scalar")
+def bucketize(rw: Rewriter, node: Node) -> Tensor:
+    """How many boundaries lie below; `right` counts equal ones too."""
+    x, boundaries = rw.tensor(node.args[0]), rw.tensor(node.args[1])
+    right = bool(node.args[3])
+    value = x.unsqueeze(x.rank)
+    passed = boundaries.compare("le" if right else "lt", value)
+    return passed.to(DType.i64).sum([passed.rank - 1])
+
+
+@decomposition("aten.isin.Tensor_Tensor")
+def isin(rw: Rewriter, node: Node) -> Tensor:
+    x, tests = rw.tensor(node.args[0]), rw.tensor(node.args[1])
+    equal = x.unsqueeze(x.rank).compare("eq", tests.view((tests.numel,)))
+    found = equal.amax([equal.rank - 1])
+    return ~found if node.args[3] else found
