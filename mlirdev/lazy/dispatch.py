@@ -16,6 +16,7 @@ from torch import Tensor
 from mlirdev.lazy import views
 from mlirdev.lazy.fallback import run_on_cpu
 from mlirdev.lazy.overloads import overload_of
+from mlirdev.lazy.quick import shortened
 from mlirdev.lazy.record import record
 from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, write
 from mlirdev.lazy.trace import Cell
@@ -36,7 +37,7 @@ def functional(op: Op) -> Handler:
             return run_on_cpu(op, args, kwargs, "data_dependent")
         return wrap(entry.returned(record(entry, call.cells, call.scalars)))
 
-    return handler
+    return shortened(overload, handler, in_place=False)
 
 
 def _wrapper(op: Op) -> Callable[[Sequence[Cell | None]], Any]:
@@ -81,7 +82,7 @@ def mutable(op: Op, functional_op: Op | None) -> Handler:
             store(target, value, resize=targets.out)
         return targets.returned(written)
 
-    return handler
+    return handler if targets.out else shortened(overload, handler, in_place=True)
 
 
 class _Targets:

@@ -22,7 +22,7 @@ from mlirdev.graph import Graph
 from mlirdev.guards import check_fallback
 from mlirdev.lazy.layouts import Layout
 from mlirdev.lazy.lines import here, source_line
-from mlirdev.lazy.trace import Cell, Entry, Trace, recorder, renew
+from mlirdev.lazy.trace import Entry, Trace, recorder, renew
 from mlirdev.options import options
 from mlirdev.runtime import Buffer
 
@@ -59,7 +59,7 @@ def flush(trace: Trace, cause: str) -> None:
 
 def _launch(trace: Trace, cause: str) -> None:
     start = time.perf_counter()
-    cells = _live_cells(trace)
+    cells = trace.cells()
     outputs = tuple(sorted({cell.number for cell in cells if cell.number >= 0}))
     if not outputs:
         return
@@ -97,16 +97,6 @@ def _report_host_nodes(trace: Trace, launchable: Launchable) -> None:
         emit(Fallback(where=where, op=op, cause="no_lowering", reason=reason))
 
 
-def _live_cells(trace: Trace) -> list[Cell]:
-    """The cells whose value is pending in this trace."""
-    cells = {}
-    for reference in trace.cells:
-        cell = reference()
-        if cell is not None and cell.trace is trace and cell.buffer is None:
-            cells[id(cell)] = cell
-    return list(cells.values())
-
-
 def _run(trace: Trace, launchable: Launchable) -> list[Buffer]:
     inputs = [trace.inputs[i][0] for i in launchable.inputs]
     scalars = [trace.scalars[i] for i in launchable.scalars]
@@ -123,7 +113,7 @@ def _describe(launch: Any, word: tuple[int, int, int, int]) -> Exception:
 
 def _prepare(trace: Trace, outputs: tuple[int, ...]) -> Launchable:
     graph, inputs, scalars, nodes = build_graph(trace, outputs)
-    where = source_line((trace.wheres[0], trace.wheres[1]))
+    where = where_of_node(trace, 0)
     executable, syms = compiler.executable_for(graph, where)
     return Launchable(executable, syms, inputs, scalars, nodes)
 
@@ -184,11 +174,11 @@ def _needed(nodes: list[_Recorded], outputs: tuple[int, ...]) -> list[_Recorded]
 
 def _clear(trace: Trace) -> None:
     """Let go of everything: cells may refer to a launched trace for long."""
-    trace.code, trace.scalars, trace.wheres, trace.cells, trace.inputs, trace.known = [], [], [], [], [], {}
+    trace.code, trace.scalars, trace.log, trace.holders, trace.inputs, trace.known = [], [], [], [], [], {}
 
 
 def where_of_node(trace: Trace, index: int) -> SourceLine | None:
-    return source_line((trace.wheres[2 * index], trace.wheres[2 * index + 1]))
+    return source_line((trace.log[3 * index], trace.log[3 * index + 1]))
 
 
 def check(trace: Trace) -> None:

@@ -48,8 +48,8 @@ def dtype_of(dtype: torch.dtype) -> DType:
 class Layout:
     """Shape, element type and strides (None: contiguous). Get one from `layout_of`.
 
-    `quick_dtype` is what a tensor's dtype is compared with on the hot path: None for complex dtypes, whose
-    tensors may carry a conjugate bit, so that they never take it.
+    `quick_dtype` is what a tensor's dtype is compared with on the hot path: None, so that they never take it,
+    for complex dtypes, whose tensors may carry a conjugate bit, and for strides.
     """
 
     __slots__ = ("dtype", "nbytes", "quick_dtype", "shape", "spec", "stride")
@@ -58,7 +58,7 @@ class Layout:
         self.shape = shape
         self.dtype = dtype
         self.stride = stride
-        self.quick_dtype = None if dtype.is_complex else dtype
+        self.quick_dtype = None if dtype.is_complex or stride is not None else dtype
         self.spec = TensorSpec(tuple(shape), dtype_of(dtype))
         self.nbytes = math.prod(shape) * dtype.itemsize
 

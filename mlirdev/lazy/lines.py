@@ -11,7 +11,7 @@ import os
 import sys
 import sysconfig
 from types import CodeType, FrameType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 
@@ -40,13 +40,73 @@ getframe = sys._getframe
 
 
 def where_of(frame: FrameType | None) -> Where:
-    """The nearest place of the user's at or above `frame`."""
+    """The place to blame for an op that `frame` calls: in a backward pass that of its forward op, else the
+    nearest one of the user's."""
+    if frame is not None and is_user_file[frame.f_code.co_filename]:
+        return frame.f_code, frame.f_lasti
+    node = _current_node()
+    if node is not None:
+        found = forward.get(node._sequence_nr())
+        if found is not None:
+            return found[0], found[1]
+        return _place_of_backward() if frame is None else _nearest(frame)
+    return _nearest(frame)
+
+
+def _nearest(frame: FrameType | None) -> Where:
     while frame is not None:
         code = frame.f_code
         if is_user_file[code.co_filename]:
             return code, frame.f_lasti
         frame = frame.f_back
     return None, 0
+
+
+_current_node = torch._C._current_autograd_node
+_current_backward = torch._C._current_graph_task_id
+_ENGINE = torch.autograd.graph._engine_run_backward.__code__
+_last_backward: list[tuple[int, Where]] = [(-1, (None, 0))]
+
+
+def _place_of_backward() -> Where:
+    """Where the running backward pass was called, in the thread that waits for it; found once per pass."""
+    task = _current_backward()
+    if _last_backward[0][0] != task:
+        _last_backward[0] = task, _waiting_for_engine()
+    return _last_backward[0][1]
+
+
+def _waiting_for_engine() -> Where:
+    for frame in sys._current_frames().values():
+        above: FrameType | None = frame
+        while above is not None and above.f_code is not _ENGINE:
+            above = above.f_back
+        if above is not None:
+            return _nearest(above)
+    return None, 0
+
+
+# Where the op of an autograd node was recorded, by the node's sequence number, and on which stream. Numbers are
+# per thread; where two threads use the same one, the later op's place is kept.
+forward: dict[int, tuple[CodeType | None, int, Any]] = {}
+_FORWARD_LIMIT = 1 << 17
+is_grad_enabled = torch.is_grad_enabled
+sequence_number = torch._C._autograd._get_sequence_nr
+
+
+def note(code: CodeType | None, at: int, stream: Any) -> None:
+    """Remember where the op was called whose autograd node was made last in this thread: that of the op being recorded."""
+    forward[sequence_number() - 1] = (code, at, stream)
+    if len(forward) > _FORWARD_LIMIT:
+        for number in list(forward)[: _FORWARD_LIMIT // 2]:
+            del forward[number]
+
+
+def stream_of_backward() -> Any:
+    """The stream of the forward op whose backward runs in this thread, or None."""
+    node = _current_node()
+    found = None if node is None else forward.get(node._sequence_nr())
+    return None if found is None else found[2]
 
 
 def here() -> Where:

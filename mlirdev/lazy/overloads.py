@@ -62,6 +62,11 @@ class Overload:
         self.defaults = tuple(p.default for p in self.params)
         self.table: dict[Any, Entry | None] = {}
 
+    def takes_any_number(self, position: int) -> bool:
+        """Is every number in this argument a run-time scalar?"""
+        name = self.params[position].name
+        return not any(structural_scalar(self.name, name, n) for n in (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 0.1))
+
     def call(self, *args: Any, **kwargs: Any) -> tuple[Cell | None, ...]:
         """Record the op on tensors or cells; a cell per result, None where it has none."""
         entry, call = self.resolve(self.bind(args, kwargs))

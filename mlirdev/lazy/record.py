@@ -5,15 +5,15 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from mlirdev.lazy.lines import getframe, where_of
+from mlirdev.lazy.lines import getframe, is_grad_enabled, note, where_of
 from mlirdev.lazy.trace import Cell, Entry, current_trace, enter, new_cell, recorder
 
 
 def record(entry: Entry, cells: Sequence[Cell], scalars: Sequence[float | int | bool] = ()) -> tuple[Cell, ...]:
     """Record a node whose operands are these cells' values now; a cell per result."""
     results = tuple(new_cell(layout) for layout in entry.outputs)
-    references = [weakref.ref(cell) for cell in results]
-    where = where_of(getframe(1))
+    code, at = where_of(getframe(1))
+    log = (code, at, tuple([weakref.ref(cell) for cell in results]))
     while True:
         trace = current_trace()
         words = (entry, *[enter(trace, cell) for cell in cells])
@@ -25,12 +25,12 @@ def record(entry: Entry, cells: Sequence[Cell], scalars: Sequence[float | int | 
         # Atomic from here on (see trace.py), unless somebody recorded or flushed meanwhile.
         if trace.open and trace.count == number:
             trace.count = after
-            trace.nodes += 1
             trace.code += words
             trace.scalars += scalars
-            trace.wheres += where
-            trace.cells += references
+            trace.log += log
             break
+    if is_grad_enabled():
+        note(code, at, trace.stream)
     if after >= trace.checkpoint:
         recorder.check(trace)
     return results

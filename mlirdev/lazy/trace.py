@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from mlirdev.errors import InternalError
 from mlirdev.graph import Arg, Node, Ref, ScalarRef, TensorSpec
 from mlirdev.lazy.layouts import Layout
+from mlirdev.lazy.lines import stream_of_backward
 from mlirdev.options import options
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Entry:
     layouts of the node's results, in order: those that it makes, of the overload's `slots`.
     """
 
-    __slots__ = ("arity", "nbytes", "op", "outputs", "results", "scalars", "slots", "template")
+    __slots__ = ("arity", "layout", "nbytes", "op", "outputs", "results", "scalars", "slots", "template")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Entry:
         self.scalars = scalars
         self.slots = slots
         self.outputs = tuple(layout for layout in slots if layout is not None)
+        self.layout = self.outputs[0]  # the single result's, for the short way
         self.results: tuple[TensorSpec, ...] = tuple(o.spec for o in self.outputs)
         self.nbytes = sum(o.nbytes for o in self.outputs)
 
@@ -106,7 +108,7 @@ class Cell:
         """Hold `value`'s value from now on."""
         self.trace, self.number, self.buffer = value.trace, value.number, value.buffer
         if value.buffer is None and value.trace is not None:
-            value.trace.cells.append(weakref.ref(self))
+            value.trace.holders.append(weakref.ref(self))
             if value.trace.done:  # launched between the two statements, on another thread
                 self.buffer = value.buffer
 
@@ -128,25 +130,40 @@ def cell_of_buffer(layout: Layout, buffer: Buffer) -> Cell:
 class Trace:
     """One stream's recording since its last flush."""
 
-    __slots__ = ("cells", "checkpoint", "code", "count", "done", "first", "inputs", "known", "nodes", "open",
-                 "pending_bytes", "scalars", "seen", "stream", "wheres")  # fmt: skip
+    __slots__ = ("checkpoint", "code", "count", "done", "first", "holders", "inputs", "known", "log", "open",
+                 "pending_bytes", "scalars", "seen", "stream")  # fmt: skip
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.open = True  # may be recorded into
         self.done = False  # was launched
         self.count = 0  # values
-        self.nodes = 0
         self.code: list[Any] = []  # Entry, operand numbers, Entry, …
         self.scalars: list[float | int | bool] = []
-        self.wheres: list[Any] = []  # code object and instruction (lines.py), flat, per node
-        self.cells: list[weakref.ref[Cell]] = []  # those that may be pending here
+        # Code object, instruction (lines.py) and weak reference to the result's cell (or a tuple of them), per node.
+        self.log: list[Any] = []
+        self.holders: list[weakref.ref[Cell]] = []  # more cells that may be pending here
         self.inputs: list[tuple[Buffer, Layout]] = []
         self.known: dict[tuple[int, Layout], int] = {}
         self.checkpoint = 0 if options.mode != "lazy" else CHECK_EVERY
         self.pending_bytes = 0
         self.seen = 0  # how much of `code` pending_bytes counts
         self.first: Any = None
+
+    @property
+    def nodes(self) -> int:
+        return len(self.log) // 3
+
+    def cells(self) -> list[Cell]:
+        """The cells whose value is pending here: what a launch must produce. Each once."""
+        references = list(self.holders)
+        for entry in self.log[2::3]:
+            if type(entry) is tuple:
+                references += entry
+            else:
+                references.append(entry)
+        found = [cell for cell in [reference() for reference in references] if cell is not None]
+        return list({id(cell): cell for cell in found if cell.trace is self and cell.buffer is None}.values())
 
     def input(self, buffer: Buffer, layout: Layout) -> int:
         """The number of an input: the same memory with the same layout is the same input."""
@@ -195,8 +212,8 @@ def start(stream: Stream, flush: Callable[[Trace, str], None], check: Callable[[
 
 
 def current_stream() -> Stream:
-    """The stream that this thread records on."""
-    stream = recorder.current.stream or recorder.default_stream
+    """The stream that this thread records on: its own, or in a backward pass that of the forward op."""
+    stream = recorder.current.stream or stream_of_backward() or recorder.default_stream
     assert stream is not None, "the device isn't initialised"
     return stream
 
