@@ -33,6 +33,13 @@ BINARY = {
     "maxui": "max",
     "minui": "min",
 }
+AFFINE = {
+    ir.AffineAddExpr: "add",
+    ir.AffineMulExpr: "mul",
+    ir.AffineModExpr: "mod",
+    ir.AffineFloorDivExpr: "floordiv",
+    ir.AffineCeilDivExpr: "ceildiv",
+}
 CASTS = frozenset({"arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci"})
 
 
@@ -74,11 +81,19 @@ class DimTrace:
             return self.shape(node.operands[0])[position] if isinstance(position, int) else None
         if node.name in CASTS:
             return self.dim(node.operands[0])
+        if node.name == "affine.apply":
+            return self._affine(node)
         operation = BINARY.get(node.name.removeprefix("arith."))
         if operation is None:
             return None
         left, right = self.dim(node.operands[0]), self.dim(node.operands[1])
         return None if left is None or right is None else fold(operation, left, right)
+
+    def _affine(self, node: OpNode) -> PlanDim | None:
+        map_ = ir.AffineMapAttr(node.op.attributes["map"]).value
+        values = [self.dim(value) for value in node.operands]
+        known = [value for value in values if value is not None]
+        return apply_affine(map_.results[0], known, map_.n_dims) if len(known) == len(values) else None
 
     # --- shapes of what is made at run time ---------------------------------------------------------
 
@@ -164,6 +179,18 @@ def tensor_shape(type_: ir.Type) -> tuple[int | None, ...]:
 def element_type(type_: ir.Type) -> DType:
     """A tensor type's element type."""
     return DType(str(ir.RankedTensorType(type_).element_type))
+
+
+def apply_affine(expr: ir.AffineExpr, values: list[PlanDim], dims: int) -> PlanDim:
+    """An affine expression on these values: its dims, then its symbols."""
+    if isinstance(expr, ir.AffineConstantExpr):
+        return int(expr.value)
+    if isinstance(expr, ir.AffineDimExpr):
+        return values[expr.position]
+    if isinstance(expr, ir.AffineSymbolExpr):
+        return values[dims + expr.position]
+    operation = next(name for kind, name in AFFINE.items() if isinstance(expr, kind))
+    return fold(operation, apply_affine(expr.lhs, values, dims), apply_affine(expr.rhs, values, dims))
 
 
 def fold(operation: str, left: PlanDim, right: PlanDim) -> PlanDim:

@@ -70,7 +70,7 @@ def _allocate(slot: Slot, syms: tuple[int, ...]) -> torch.Tensor:
     return tensor
 
 
-def check_plan(formed: Formed) -> None:
+def check_plan(formed: Formed, syms: tuple[int, ...] = ()) -> None:
     """Every slot is written once and before it is read, every output is written, every argument fits its parameter."""
     plan, written = formed.plan, set(formed.plan.inputs)
     for launch in plan.launches:
@@ -81,16 +81,15 @@ def check_plan(formed: Formed) -> None:
         assert {a.slot for a in launch.args if isinstance(a, SlotArg)} <= written
         assert written.isdisjoint(launch.results)
         written.update(launch.results)
-        _check_sizes(plan, launch, formed)
+        _check_sizes(plan, launch, formed, syms)
     empty = {i for i, slot in enumerate(plan.slots) if 0 in slot.shape}
     assert set(plan.outputs) <= written | empty
     assert set(plan.kernels) == set(formed.kernels) == {launch.kernel for launch in plan.launches}  # type: ignore[union-attr]
 
 
-def _check_sizes(plan: Plan, launch: Launch, formed: Formed) -> None:
+def _check_sizes(plan: Plan, launch: Launch, formed: Formed, syms: tuple[int, ...]) -> None:
     """A buffer's run-time dims come in the order of Signature.dims, and every buffer is as large as its slot."""
     signature = formed.kernels[launch.kernel].signature
-    syms = tuple(range(7, 7 + plan.syms))
     positions = iter(signature.dims)
     slots = [a.slot if isinstance(a, SlotArg) else None for a in launch.args]
     for param, slot in (
