@@ -19,7 +19,7 @@ from typing import Any
 
 from mlirdev.lazy.specs.types import DataDependentError, Meta, OutSpec, Row, Rule, Table
 
-__all__ = ["DataDependentError", "Meta", "OutSpec", "Rule", "rule_for"]
+__all__ = ["Meta", "OutSpec", "Rule", "rule_for"]
 
 FAMILIES = (
     "pointwise",
@@ -35,6 +35,9 @@ FAMILIES = (
     "factories",
     "sorting",
     "resampling",
+    "linalg",
+    "spectral",
+    "distances",
 )
 
 
@@ -55,8 +58,11 @@ def rule_for(name: str) -> Rule | None:
 
 
 def _rule(row: Row) -> Rule:
-    def rule(args: tuple[Any, ...], /) -> tuple[OutSpec | None, ...]:
-        result = row(*args)
+    def rule(args: tuple[Any, ...], /) -> tuple[OutSpec | None, ...] | None:
+        try:
+            result = row(*args)
+        except DataDependentError:
+            return None
         return (result,) if type(result) is OutSpec else result  # type: ignore[return-value]  # OutSpec is a tuple too
 
     return rule

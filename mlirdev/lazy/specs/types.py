@@ -35,18 +35,18 @@ class OutSpec(NamedTuple):
     stride: Strides = None
 
 
-class DataDependentError(NotImplementedError):
-    """The result's shape depends on the operands' values (a mask as an index): run it, don't record it."""
+class DataDependentError(Exception):
+    """Raised in a row where the result's shape depends on the operands' values (a mask as an index)."""
 
 
 class Rule(Protocol):
-    """The results' specs from an overload's arguments. Pure; raises what eager raises for wrong arguments,
-    and DataDependentError where only the values tell the shape.
+    """The results' specs from an overload's arguments. Pure; raises what eager raises for wrong arguments.
 
-    None stands for a result that eager leaves undefined (a gradient that `output_mask` excludes).
+    None for a result that eager leaves undefined (a gradient that `output_mask` excludes); None for all of
+    them where only running the op tells their shapes.
     """
 
-    def __call__(self, args: tuple[Any, ...], /) -> tuple[OutSpec | None, ...]: ...
+    def __call__(self, args: tuple[Any, ...], /) -> tuple[OutSpec | None, ...] | None: ...
 
 
 # How rules are written: a function of the overload's arguments, as its schema names them.
