@@ -3,6 +3,10 @@
     func @kernel(tensor, f64, …) -> tensor
       ──►  func @kernel(error: memref<4xi64>, threads: i64, workspace: memref<?xi8>, memref, f64, …, memref)
 
+Every run-time size becomes the `index` parameter that holds it, where the function says which that is (attribute
+`mlirdev.dims`: per run-time dim, over the buffers of params and then results, the position of its parameter). So
+equal sizes are one value, and loops over them can be seen to be equal.
+
 Each result is materialised in its memref, so eliminate-empty-tensors lets it be computed in place. A reshape at
 the end is undone on the destination instead: it would otherwise cost a copy.
 """
@@ -13,7 +17,8 @@ from typing import Any
 
 from torch_mlir import ir
 
-from mlirdev.passes.ops import defining_op, emit, entry_block, kernel_function
+from mlirdev.passes.ops import defining_op, emit, entry_block, kernel_function, named
+from mlirdev.passes.sizes import DIMS, size_argument
 from mlirdev.target import Target
 
 NAME = "destination-passing"
@@ -33,6 +38,7 @@ def run(module: ir.Module, target: Target) -> None:
             param.replace_all_uses_with(_as_tensor(argument, param.type))
     for _ in params:
         block.erase_argument(0)
+    _name_sizes(function, block, len(leading))
     _write_results(block, list(block.arguments)[len(types) - len(results) :])
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
 
@@ -52,6 +58,23 @@ def _as_tensor(argument: Any, type_: Any) -> Any:
     if not isinstance(type_, ir.RankedTensorType):
         return argument
     return emit("bufferization.to_tensor", [type_], [argument], restrict=ir.UnitAttr.get())
+
+
+def _name_sizes(function: Any, block: Any, leading: int) -> None:
+    """Renumber the sizes' positions for the new arguments, and use the sizes instead of asking the buffers."""
+    if DIMS not in function.attributes:
+        return
+    positions = list(ir.DenseI64ArrayAttr(function.attributes[DIMS]))
+    function.attributes[DIMS] = ir.DenseI64ArrayAttr.get([p + leading for p in positions])
+    for op in named(function, "tensor.dim"):
+        source = defining_op(op.operands[0])
+        number = defining_op(op.operands[1])
+        if source is None or source.name != "bufferization.to_tensor" or number is None:
+            continue
+        size = size_argument(source.operands[0], ir.IntegerAttr(number.attributes["value"]).value)
+        if size is not None:
+            op.results[0].replace_all_uses_with(size)
+            op.erase()
 
 
 def _write_results(block: Any, destinations: list[Any]) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 from torch_mlir import ir
 
 from mlirdev.passes.build import Index, add, multiply
-from mlirdev.passes.nests import Access, size_of, stride_of
+from mlirdev.passes.nests import Access, stride_of
 from mlirdev.passes.ops import emit
+from mlirdev.passes.sizes import size_of
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
 from mlirdev.passes import plan_workspace
 from mlirdev.passes.kernel_source import KernelSource
+from mlirdev.passes.ops import kernel_function
 from mlirdev.passes.runner import run_pipeline
+from mlirdev.passes.sizes import DIMS
 from mlirdev.target import Target
 
 
@@ -45,6 +47,9 @@ def lower_kernel(source: KernelSource, target: Target, observe: Observer = no_ob
     """Lower a kernel to the LLVM dialect, in the convention that jit/ expects. Raises PassError."""
     with kernel_context(), ir.Location.unknown():
         module = parse(source.text)
+        if source.signature.dims:
+            dims = ir.DenseI64ArrayAttr.get(list(source.signature.dims))
+            kernel_function(module).attributes[DIMS] = dims
         run_pipeline(module, target.pipeline("kernel"), target, observe, stage="kernel")
         workspace = int(module.operation.attributes[plan_workspace.ATTRIBUTE])
         run_pipeline(module, target.pipeline("llvm"), target, observe, stage="llvm")

@@ -12,7 +12,8 @@ from typing import Any
 
 from torch_mlir import ir
 
-from mlirdev.passes.ops import defining_op, emit, index_constant, walk
+from mlirdev.passes.ops import defining_op, walk
+from mlirdev.passes.sizes import size_of
 
 VIEWS = frozenset(
     {
@@ -116,7 +117,7 @@ def is_nest(op: Any) -> bool:
 
 
 def read_nest(op: Any) -> Nest:
-    """Read a linalg.generic on buffers; makes memref.dim ops before it for run-time extents."""
+    """Read a linalg.generic on buffers; run-time extents that no argument holds become memref.dim ops before it."""
     maps = [ir.AffineMapAttr(a).value for a in op.attributes["indexing_maps"]]
     parallel = tuple("parallel" in str(a) for a in op.attributes["iterator_types"])
     accesses = [_access(v, m) for v, m in zip(op.operands, maps, strict=True)]
@@ -156,14 +157,6 @@ def _extent(accesses: Sequence[Any], dim: int) -> Any:
     if found is None:
         raise ValueError(f"no operand says how often dim d{dim} runs")
     return size_of(*found)
-
-
-def size_of(memref: Any, position: int) -> Any:
-    """A buffer's size as an int or a value; equal sizes of one buffer are one value where CSE has seen them."""
-    size = memref.type.shape[position]
-    if size >= 0:
-        return int(size)
-    return emit("memref.dim", [ir.IndexType.get()], [memref, index_constant(position)])
 
 
 # --- loop order -----------------------------------------------------------------------------------
