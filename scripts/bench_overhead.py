@@ -14,7 +14,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -160,24 +159,18 @@ def busy_thread(args: argparse.Namespace) -> tuple[float, float]:
     """Seconds of a plan of a hundred kernels, alone and beside a main thread that counts in Python."""
     x, w = small(DEVICE, 64, 64), small(DEVICE, 64, 64, seed=1)
 
-    def launch() -> tuple[Any, Any, Tensor]:
+    def timed(busy: bool) -> float:
         z = x
         for _ in range(100):
             z = torch.softmax(z @ w, dim=-1)
-        start, end = torch.mlirdev.Event(enable_timing=True), torch.mlirdev.Event(enable_timing=True)
-        start.record()
+        end = torch.mlirdev.Event()
+        start = time.perf_counter()
         mlirdev.sync()
         end.record()
-        return start, end, z
-
-    def timed(busy: bool) -> float:
-        start, end, _keep = launch()
-        if busy:
-            count = 0
-            while not end.query():
-                count += 1
+        while busy and not end.query():
+            sum(range(100))
         end.synchronize()
-        return start.elapsed_time(end) / 1e3
+        return time.perf_counter() - start
 
     for _ in range(args.warmup):
         timed(False)
