@@ -40,10 +40,14 @@ def run(module: ir.Module, target: Target) -> None:
         _replace_assert(op, error, checked)
 
 
-def ordinal_of(location: Any) -> int:
-    """K of the location "nK"; 0 where there is none."""
+def find_ordinal(location: Any) -> int | None:
+    """K of the location "nK", if it is one."""
     match = _ORDINAL.search(str(location))
-    return int(match[1]) if match else 0
+    return int(match[1]) if match else None
+
+
+def ordinal_of(location: Any) -> int:
+    return find_ordinal(location) or 0
 
 
 # --- accesses -------------------------------------------------------------------------------------
