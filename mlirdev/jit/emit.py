@@ -1,20 +1,17 @@
 """LLVM IR text → object bytes.
 
-text ─ sanitize ─► accepted text ─ add_entry ─► with its way in ─ parse, verify ─► module ─ O3 ─► object
+text ─ sanitize, legalize, use_library, add_entry ─► accepted text ─ parse, verify ─► module ─ optimize ─► object
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
-import llvmlite.binding as llvm
-
-from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
 from mlirdev.jit.abi import add_entry
 from mlirdev.jit.legalize import legalize
 from mlirdev.jit.maths import use_library
+from mlirdev.jit.optimize import optimize, parse
 from mlirdev.jit.sanitize import sanitize
 from mlirdev.jit.target import machine, resolve_target
 from mlirdev.plan import Signature
@@ -51,24 +48,3 @@ def accepted_text(llvm_ir: str, signature: Signature, symbol: str, target: Targe
     """The whole module as text that llvmlite's LLVM takes: the kernel, its entry, and our maths functions."""
     text = use_library(legalize(sanitize(llvm_ir)))
     return add_entry(text, signature, symbol, target.vector_bits)
-
-
-def parse(text: str, target: Target) -> Any:
-    """The text as a verified LLVM module for a target. Raises PassError with LLVM's diagnostics."""
-    try:
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.verify()
-    except RuntimeError as error:
-        raise PassError("ll", "parse", str(error)) from error
-    module.triple = target.triple
-    module.data_layout = str(machine(target).target_data)
-    return module
-
-
-def optimize(module: Any, target: Target) -> None:
-    """Run LLVM's O3 pipeline in place."""
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
-    options.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine(target), options)
-    builder.getModulePassManager().run(module, builder)
