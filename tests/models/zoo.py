@@ -163,8 +163,8 @@ def _same(x: Callable[[torch.Generator], Tensor]) -> Callable[[torch.Generator],
     return lambda g: (lambda t: (t, t))(x(g))
 
 
-def sgd(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    return torch.optim.SGD(parameters, lr=0.05, momentum=0.9)
+def sgd(lr: float = 0.05) -> Optimizer:
+    return lambda parameters: torch.optim.SGD(parameters, lr=lr, momentum=0.9)
 
 
 def adamw(foreach: bool) -> Optimizer:
@@ -172,11 +172,12 @@ def adamw(foreach: bool) -> Optimizer:
 
 
 CASES = [
-    Case("mlp", Mlp, _pair(_rand(16, 20), _int(10, 16)), sgd),
-    Case("resnet18", lambda: ResNet18(width=16), _pair(_rand(4, 3, 64, 64), _int(10, 4)), sgd),
+    Case("mlp", Mlp, _pair(_rand(16, 20), _int(10, 16)), sgd()),
+    # Small steps: at 0.05 a rounding error of one part in 10^7 changes the losses in the second digit by step 8.
+    Case("resnet18", lambda: ResNet18(width=16), _pair(_rand(4, 3, 64, 64), _int(10, 4)), sgd(lr=1e-3)),
     Case("gpt_foreach", Gpt, _pair(_int(65, 4, 32), _int(65, 4, 32)), adamw(foreach=True)),
     Case("gpt_single", Gpt, _pair(_int(65, 4, 32), _int(65, 4, 32)), adamw(foreach=False)),
-    Case("lstm", Lstm, _pair(_rand(6, 7, 12), _int(5, 6)), sgd),
+    Case("lstm", Lstm, _pair(_rand(6, 7, 12), _int(5, 6)), sgd()),
     Case("autoencoder", Autoencoder, _same(_rand(4, 1, 28, 28)), lambda p: torch.optim.Adam(p, lr=1e-3)),
-    Case("bag_of_words", BagOfWords, _pair(_int(50, 6, 9), _int(50, 6, 9)), sgd),
+    Case("bag_of_words", BagOfWords, _pair(_int(50, 6, 9), _int(50, 6, 9)), sgd()),
 ]
