@@ -25,6 +25,11 @@ def device() -> Device:
     return _device[0]
 
 
+def in_bad_fork() -> bool:
+    """Is this a fork of a process that uses the device?"""
+    return any(made.in_bad_fork for made in _device)
+
+
 def upload(tensor: Tensor, wait: bool = True) -> Cell:
     """A CPU tensor's contents, copied in the order of the current stream."""
     tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import threading
 
-import torch
-
 # logs and metrics listen to events from when they are imported; `mlirdev` itself imports explain.
 from mlirdev import compiler, logs, metrics  # noqa: F401  (logs is imported to listen)
-from mlirdev.lazy import flush, host, trace
+from mlirdev.lazy import doors, flush, host, trace
 from mlirdev.lazy.device import device
 from mlirdev.lazy.register import register_all
 
@@ -16,16 +14,20 @@ _lock = threading.Lock()
 _done = False
 
 
-def ensure(doors: torch.library.Library | None = None) -> None:
-    """Register with PyTorch and start recording, once per process; `doors` is what is registered until then."""
+def is_done() -> bool:
+    """Has the device been used?"""
+    return _done
+
+
+def ensure() -> None:
+    """Register with PyTorch and start recording, once per process."""
     global _done
     with _lock:
         if _done:
             return
         trace.start(device().default_stream, flush.flush, flush.check)
         compiler.set_host_executor(host.run_in_memory)
-        if doors is not None:
-            doors._destroy()
+        doors.take_down()
         register_all()
         _measure()
         _done = True

@@ -50,6 +50,7 @@ class Allocator:
         self.stats = MemoryStats()
         self._lock = lock
         self._free: defaultdict[tuple[Stream, int], list[Block]] = defaultdict(list)
+        self._blocks: dict[Block, None] = {}  # all of them, oldest first
         self._given_back: deque[Block] = deque()
         self._awaited: list[tuple[Block, list[Mark]]] = []
 
@@ -91,6 +92,32 @@ class Allocator:
             self._collect()
             return self.limit - self.stats.all.allocated_bytes.current, self.limit
 
+    def reset_peak(self) -> None:
+        with self._lock:
+            self._collect()
+            self.stats.reset_peak()
+
+    def reset_accumulated(self) -> None:
+        with self._lock:
+            self._collect()
+            self.stats.reset_accumulated()
+
+    def segments(self) -> list[dict[str, int]]:
+        """Every block from the system: address, total_size, allocated_size (0 when free), stream."""
+        with self._lock:
+            self._collect()
+            free = {block for blocks in self._free.values() for block in blocks}
+            free.update(block for block, _ in self._awaited)
+            return [
+                {
+                    "address": block.address,
+                    "total_size": block.size,
+                    "allocated_size": 0 if block in free else block.size,
+                    "stream": block.stream.number,
+                }
+                for block in self._blocks
+            ]
+
     # --- with the lock held ------------------------------------------------------------------------
 
     def _take(self, size: int, stream: Stream) -> Block | None:
@@ -105,7 +132,9 @@ class Allocator:
         if not address:
             return None
         self.stats.reserved(size)
-        return Block(address, size, stream)
+        block = Block(address, size, stream)
+        self._blocks[block] = None
+        return block
 
     def _hand_out(self, block: Block, nbytes: int) -> Buffer:
         block.requested = nbytes
@@ -163,6 +192,7 @@ class Allocator:
         for block in blocks:
             host_memory.release(block.address)
             with self._lock:
+                del self._blocks[block]
                 self.stats.released(block.size)
 
     def _shortage(self, nbytes: int) -> str:

@@ -12,7 +12,6 @@ import traceback
 import weakref
 from typing import TextIO
 
-from mlirdev.metrics import gauge
 from mlirdev.runtime.allocator import Allocator
 from mlirdev.runtime.failures import Failures
 from mlirdev.runtime.host_memory import machine_bytes
@@ -37,14 +36,13 @@ class Device:
         # finaliser that the garbage collector runs inside may use the device again.
         self.lock = threading.RLock()
         self.failures = Failures()
-        self.allocator = Allocator(memory_bytes or machine_bytes(), self.lock)
+        self.memory_bytes = memory_bytes or machine_bytes()
+        self.allocator = Allocator(self.memory_bytes, self.lock)
         self.runall: RunAll = runall_in_python
         self.default_stream = Stream(self, 0)
         self._pool: list[Stream] = []
         self._next = itertools.count()
         _devices.add(self)
-        counters = self.allocator.stats
-        gauge("peak_bytes", lambda: counters.all.allocated_bytes.peak, counters.reset_peak)
 
     def check(self) -> None:
         """Raise if this process is a fork of the one that uses the device: its threads and memory stayed there."""

@@ -198,8 +198,7 @@ class PlanTask(Task):
         """Tell the metrics, and take the time of the end where it was stamped."""
         if len(times):
             self.nanoseconds = int(times[-1]) or self.nanoseconds
-        seconds = float((times[1::2] - times[::2]).sum()) / 1e9
-        counters.add(launches=self._binding.launches, execute_s=seconds)
+        counters.add(execute_s=float((times[1::2] - times[::2]).sum()) / 1e9)
 
     def _on_host(self, launch: HostLaunch) -> None:
         if self._failure() is not None:

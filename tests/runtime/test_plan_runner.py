@@ -259,7 +259,7 @@ def test_two_threads_launch_the_same_plan(device: Device, kernels: Kernels, wait
     assert wrong == []
 
 
-def test_launches_and_their_time_are_counted(device: Device, kernels: Kernels, wait: bool) -> None:
+def test_the_time_of_kernels_is_counted(device: Device, kernels: Kernels, wait: bool) -> None:
     kernels.add("add", add_scalar)
     before, stream = metrics.snapshot(), device.default_stream
     start = stream.record_event()
@@ -267,7 +267,6 @@ def test_launches_and_their_time_are_counted(device: Device, kernels: Kernels, w
     end = stream.record_event()
     stream.synchronize()
     after = metrics.snapshot()
-    assert after["launches"] - before["launches"] == 5
     assert 0 < after["execute_s"] - before["execute_s"] < start.elapsed_time(end) / 1e3
 
 

@@ -1,0 +1,44 @@
+"""The device as PyTorch sees it: its name and its module `torch.mlirdev`.
+
+    autoload() / attach() ─► the name, torch.mlirdev (module.py), torch.accelerator (accelerator.py), two doors
+    first device tensor ────► lazy.setup: handlers, patches, the compiler
+
+`attach()` runs at the end of `import torch`, so it only names the device and loads nothing heavy. The homes of
+what torch.mlirdev offers are loaded when asked for: streams, memory, random, properties, amp.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+from mlirdev.backend import accelerator, module
+from mlirdev.backend.devices import NAME
+from mlirdev.lazy import doors
+
+_attached: list[bool] = []
+
+
+def autoload() -> None:
+    """`attach()`, but a device that can't be had is one line, and `import torch` goes on."""
+    try:
+        attach()
+    except Exception as error:
+        warnings.warn(f"device mlirdev isn't available: {error}", stacklevel=2)
+
+
+def attach() -> None:
+    """Name the device and give torch its module; once. Raises RuntimeError if another backend has the place."""
+    if _attached:
+        return
+    holder = torch._C._get_privateuse1_backend_name()
+    if holder not in ("privateuseone", NAME):
+        raise RuntimeError(
+            f"PyTorch has room for one out-of-tree device, and '{holder}' is in it; uninstall one of the two"
+        )
+    _setup_privateuseone_for_python_backend(NAME, backend_module=module)
+    accelerator.install()
+    doors.hang()
+    _attached.append(True)
