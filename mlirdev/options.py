@@ -10,7 +10,7 @@ import contextlib
 import difflib
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -25,6 +25,14 @@ LOG_KINDS = ("recompiles", "sync", "fallback", "flush", "passes")
 def _option(default: Any, text: str, items: tuple[str, ...] = ()) -> Any:
     """A field with its help; `items` are what a comma-separated list may hold."""
     return field(default=default, metadata={"help": text, "items": items})
+
+
+_watchers: dict[str, list[Callable[[], None]]] = {}
+
+
+def watch(name: str, watcher: Callable[[], None]) -> None:
+    """Call `watcher` after each assignment to the option `name`."""
+    _watchers.setdefault(name, []).append(watcher)
 
 
 @dataclass
@@ -61,6 +69,8 @@ class Options:
         if name not in _TYPES:
             raise OptionError(f"no option '{name}'{_nearest(name, _TYPES)}; `mlirdev env` lists them all")
         object.__setattr__(self, name, _checked(name, value))
+        for watcher in _watchers.get(name, ()):
+            watcher()
 
     @contextlib.contextmanager
     def override(self, **values: Any) -> Iterator[None]:

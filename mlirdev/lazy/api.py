@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from mlirdev.lazy import setup
-from mlirdev.lazy.trace import current_trace, recorder
+from mlirdev.lazy.flush import flush_stream
+from mlirdev.lazy.trace import current_stream
 from mlirdev.options import options
 
 # Libraries of registered lowerings: torch drops what a collected library registered.
@@ -19,7 +20,7 @@ _libraries: list[torch.library.Library] = []
 def sync() -> None:
     """Launch what is pending on the current stream, and return at once; `torch.mlirdev.synchronize()` also waits."""
     setup.ensure()
-    recorder.flush(current_trace(), "sync")
+    flush_stream(current_stream(), "sync")
 
 
 def eager() -> contextlib.AbstractContextManager[None]:

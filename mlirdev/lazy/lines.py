@@ -97,9 +97,13 @@ sequence_number = torch._C._autograd._get_sequence_nr
 def note(code: CodeType | None, at: int, stream: Any) -> None:
     """Remember where the op was called whose autograd node was made last in this thread: that of the op being recorded."""
     forward[sequence_number() - 1] = (code, at, stream)
+
+
+def forget_old() -> None:
+    """Keep `forward` bounded; called now and then."""
     if len(forward) > _FORWARD_LIMIT:
         for number in list(forward)[: _FORWARD_LIMIT // 2]:
-            del forward[number]
+            forward.pop(number, None)
 
 
 def stream_of_backward() -> Any:

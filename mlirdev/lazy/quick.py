@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from mlirdev.lazy.lines import getframe, is_grad_enabled, is_user_file, note, where_of
+from mlirdev.lazy.lines import forward, getframe, is_grad_enabled, is_user_file, sequence_number, where_of
 from mlirdev.lazy.overloads import Overload, Scalar
 from mlirdev.lazy.storage import create
 from mlirdev.lazy.trace import Cell, Entry, Trace, current_trace, enter, recorder
@@ -47,7 +47,7 @@ def _made(trace: Trace, entry: Entry, words: tuple[Any, ...], scalars: tuple[Sca
     trace.log += log
     # Until here.
     if is_grad_enabled():
-        note(code, at, trace.stream)
+        forward[sequence_number() - 1] = (code, at, trace.stream)  # lines.note, without the call
     if number >= trace.checkpoint:
         recorder.check(trace)
     return tensor
@@ -74,7 +74,7 @@ def _written(trace: Trace, cell: Cell, words: tuple[Any, ...], scalars: tuple[Sc
     cell.buffer = None
     # Until here.
     if is_grad_enabled():
-        note(code, at, trace.stream)
+        forward[sequence_number() - 1] = (code, at, trace.stream)  # lines.note, without the call
     if number >= trace.checkpoint:
         recorder.check(trace)
     return True

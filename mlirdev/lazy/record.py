@@ -16,6 +16,8 @@ def record(entry: Entry, cells: Sequence[Cell], scalars: Sequence[float | int | 
     log = (code, at, tuple([weakref.ref(cell) for cell in results]))
     while True:
         trace = current_trace()
+        if not trace.open:
+            trace = recorder.gate(trace, entry.op)
         words = (entry, *[enter(trace, cell) for cell in cells])
         number = trace.count
         after = number
@@ -23,7 +25,7 @@ def record(entry: Entry, cells: Sequence[Cell], scalars: Sequence[float | int | 
             cell.trace, cell.number = trace, after
             after += 1
         # Atomic from here on (see trace.py), unless somebody recorded or flushed meanwhile.
-        if trace.open and trace.count == number:
+        if trace.count == number and not trace.closed:
             trace.count = after
             trace.code += words
             trace.scalars += scalars
@@ -31,6 +33,6 @@ def record(entry: Entry, cells: Sequence[Cell], scalars: Sequence[float | int | 
             break
     if is_grad_enabled():
         note(code, at, trace.stream)
-    if after >= trace.checkpoint:
+    if after > trace.checkpoint:
         recorder.check(trace)
     return results

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
 # logs and metrics listen to events from when they are imported; `mlirdev` itself imports explain.
 from mlirdev import compiler, logs, metrics  # noqa: F401  (logs is imported to listen)
-from mlirdev.lazy import doors, flush, host, trace
+from mlirdev.lazy import doors, flush, host, limits, trace
 from mlirdev.lazy.device import device
 from mlirdev.lazy.register import register_all
 
@@ -25,7 +27,9 @@ def ensure() -> None:
     with _lock:
         if _done:
             return
-        trace.start(device().default_stream, flush.flush, flush.check)
+        trace.start(device().default_stream)
+        trace.recorder.flush, trace.recorder.check, trace.recorder.gate = flush.flush, limits.check, limits.gate
+        register_optimizer_step_post_hook(limits.after_step)
         compiler.set_host_executor(host.run_in_memory)
         doors.take_down()
         register_all()

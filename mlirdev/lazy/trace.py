@@ -20,10 +20,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlirdev.errors import InternalError
+from mlirdev.events import SourceLine
 from mlirdev.graph import Arg, Node, Ref, ScalarRef, TensorSpec
 from mlirdev.lazy.layouts import Layout
-from mlirdev.lazy.lines import stream_of_backward
-from mlirdev.options import options
+from mlirdev.lazy.lines import source_line, stream_of_backward
 
 if TYPE_CHECKING:
     from mlirdev.runtime.buffer import Buffer
@@ -130,12 +130,13 @@ def cell_of_buffer(layout: Layout, buffer: Buffer) -> Cell:
 class Trace:
     """One stream's recording since its last flush."""
 
-    __slots__ = ("checkpoint", "code", "count", "done", "first", "holders", "inputs", "known", "log", "open",
-                 "pending_bytes", "scalars", "seen", "stream")  # fmt: skip
+    __slots__ = ("checkpoint", "closed", "code", "count", "done", "first", "holders", "inputs", "known", "log", "open",
+                 "pending_bytes", "scalars", "seen", "started", "stream")  # fmt: skip
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
-        self.open = True  # may be recorded into
+        self.open = True  # the short ways may record into it
+        self.closed = False  # nobody may
         self.done = False  # was launched
         self.count = 0  # values
         self.code: list[Any] = []  # Entry, operand numbers, Entry, …
@@ -145,14 +146,25 @@ class Trace:
         self.holders: list[weakref.ref[Cell]] = []  # more cells that may be pending here
         self.inputs: list[tuple[Buffer, Layout]] = []
         self.known: dict[tuple[int, Layout], int] = {}
-        self.checkpoint = 0 if options.mode != "lazy" else CHECK_EVERY
+        # See limits.py. The first op's check notes where the trace begins.
+        self.checkpoint = 0
+        self.first: Any = None
+        self.started = 0.0
         self.pending_bytes = 0
         self.seen = 0  # how much of `code` pending_bytes counts
-        self.first: Any = None
 
     @property
     def nodes(self) -> int:
         return len(self.log) // 3
+
+    def where(self, node: int) -> SourceLine | None:
+        """The user's line that recorded a node."""
+        return source_line((self.log[3 * node], self.log[3 * node + 1]))
+
+    def clear(self) -> None:
+        """Let go of everything: cells may refer to a launched trace for long."""
+        self.code, self.scalars, self.log, self.holders, self.inputs, self.known = [], [], [], [], [], {}
+        self.first = None
 
     def cells(self) -> list[Cell]:
         """The cells whose value is pending here: what a launch must produce. Each once."""
@@ -189,25 +201,22 @@ class Recorder:
         self.parked: list[Trace] = []  # closed, not launched yet: their flush failed or was interrupted
         self.default_stream: Stream | None = None
         self.current = _Current()
-        self.flush: Callable[[Trace, str], None] = _no_flush
-        self.check: Callable[[Trace], None] = _no_check
+        # Set by setup.py, since what they call lies above this module.
+        self.flush: Callable[[Trace, str], None] = _not_started
+        self.check: Callable[[Trace], None] = _not_started
+        self.gate: Callable[[Trace, str], Trace] = _not_started
 
 
-def _no_flush(trace: Trace, cause: str) -> None:
-    raise InternalError("recording began before mlirdev.lazy.register_all()")
-
-
-def _no_check(trace: Trace) -> None:
-    raise InternalError("recording began before mlirdev.lazy.register_all()")
+def _not_started(*_: Any) -> Any:
+    raise InternalError("recording began before mlirdev.lazy.setup.ensure()")
 
 
 recorder = Recorder()
 
 
-def start(stream: Stream, flush: Callable[[Trace, str], None], check: Callable[[Trace], None]) -> None:
-    """Record on `stream` by default; `flush` launches a trace, `check` looks at its size now and then."""
+def start(stream: Stream) -> None:
+    """Record on `stream` by default."""
     recorder.default_stream = stream
-    recorder.flush, recorder.check = flush, check
     recorder.trace = recorder.traces[stream] = Trace(stream)
 
 
@@ -237,7 +246,7 @@ def current_trace() -> Trace:
 
 def renew(trace: Trace) -> None:
     """Close a trace and put an empty one in its place."""
-    trace.open = False
+    trace.open, trace.closed = False, True
     if recorder.traces.get(trace.stream) is not trace:
         return
     fresh = recorder.traces[trace.stream] = Trace(trace.stream)
