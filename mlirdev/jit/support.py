@@ -11,23 +11,21 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from mlirdev.jit.legalize import to_bfloat
-from mlirdev.jit.maths.builder import Builder
 from mlirdev.jit.target import machine, resolve_target
 from mlirdev.target import load_target
 
-# By symbol: its parameter, and the formula.
-_FUNCTIONS = {
-    "__truncsfbf2": ("float", to_bfloat),
-    "__truncdfbf2": ("double", lambda x: to_bfloat(x.to("float"))),
-}
-SUPPORT_SYMBOLS = frozenset(_FUNCTIONS)
+# By symbol: what it truncates.
+_PARAMETERS = {"__truncsfbf2": "float", "__truncdfbf2": "double"}
+SUPPORT_SYMBOLS = frozenset(_PARAMETERS)
 
 
 @cache
 def support_object(symbol: str) -> bytes:
     """The object that defines one of SUPPORT_SYMBOLS, for this machine."""
-    parameter, formula = _FUNCTIONS[symbol]
-    text = Builder().function(symbol, [parameter], formula).replace("define internal", "define")
-    module = llvm.parse_assembly(text, llvm.create_context())
+    # Seldom needed, and never by a process that only links kernels compiled elsewhere.
+    from mlirdev.jit.legalize import to_bfloat
+    from mlirdev.jit.maths.builder import Builder
+
+    function = Builder().function(symbol, [_PARAMETERS[symbol]], lambda x: to_bfloat(x.to("float")))
+    module = llvm.parse_assembly(function.replace("define internal", "define"), llvm.create_context())
     return bytes(machine(resolve_target(load_target("host"))).emit_object(module))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 
 from mlirdev.jit.maths.builder import Value, absolute, at_most, copysign, fma, polynomial, round_whole, select, sqrt
 
@@ -23,7 +24,9 @@ _TWO_OVER_PI = Fraction(0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163
 _FIRST_EXPONENT = 103
 
 
+@cache
 def _table() -> tuple[list[float], list[float]]:
+    """T's two parts, from the exponent _FIRST_EXPONENT on."""
     high, low = [], []
     for biased in range(_FIRST_EXPONENT, 255):
         exact = _TWO_OVER_PI * Fraction(2) ** (biased - 150) % 4
@@ -35,16 +38,14 @@ def _table() -> tuple[list[float], list[float]]:
     return high, low
 
 
-_HIGH, _LOW = _table()
-
-
 def _reduce(x: Value) -> tuple[Value, Value]:
     """(quadrant as an i32 of which two bits count, the reduced argument in [−π/4, π/4])."""
     biased = (x.bits() & 0x7FFFFFFF) >> 23
     index = at_most(select(biased < _FIRST_EXPONENT, _FIRST_EXPONENT, biased), 254) - _FIRST_EXPONENT
     mantissa = (x.bits() & 0x007FFFFF | 0x00800000).to("double")
-    high = mantissa * x.builder.gather("mlirdev.two_over_pi.high", "double", _HIGH, index)
-    low = mantissa * x.builder.gather("mlirdev.two_over_pi.low", "double", _LOW, index)
+    table_high, table_low = _table()
+    high = mantissa * x.builder.gather("mlirdev.two_over_pi.high", "double", table_high, index)
+    low = mantissa * x.builder.gather("mlirdev.two_over_pi.low", "double", table_low, index)
     turns, _ = round_whole(high * 0.25)
     high = high - turns * 4.0
     whole, quadrant = round_whole(high + low)
