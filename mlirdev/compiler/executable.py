@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from mlirdev.errors import InternalError
 from mlirdev.graph import Graph, Node, TensorSpec
 from mlirdev.jit import Kernel, runall_address, stamp_address
+from mlirdev.metrics import counters
 from mlirdev.plan import Launch, Plan, Signature, evaluate
 from mlirdev.runtime import Buffer, PlanRunner, Stream
 
@@ -43,6 +44,7 @@ class Executable:
         self.plan = plan
         self.host = dict(host)
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
+        self._launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._kernels = dict(kernels)  # keeps the machine code alive
         addresses = {key: kernel.address for key, kernel in kernels.items()}
         self._runner = PlanRunner(plan, dict(signatures), addresses, runall_address(), self._run_node, stamp_address())
@@ -63,6 +65,7 @@ class Executable:
 
         `describe` turns a launch's error word (code, node ordinal, value, bound) into the user's error.
         """
+        counters.add(launches=self._launches)
         return self._runner.launch(stream, inputs, scalars, syms, threads, describe, wait)
 
     def _run_node(
@@ -75,7 +78,6 @@ class Executable:
     ) -> None:
         if not _host_executor:
             raise InternalError("no host executor is set; import mlirdev.lazy first")
-        node, specs = self.graph.nodes[position], self.graph.specs
         first = self.graph.first_result[position]
         static = self.graph if not syms else self.graph.map_sizes(lambda size: evaluate(size, syms))
         node, specs = static.nodes[position], static.specs

@@ -48,12 +48,14 @@ def front(graph: Graph, target: Target, observe: Observer = no_observer) -> Fron
     from mlirdev.passes.forming import form_groups
     from mlirdev.passes.runner import run_graph_pipeline
 
+    observe("graph", "recorded", lambda: str(graph), 0.0)
     reasons = {n: unsupported(node, graph.specs) for n, node in enumerate(graph.nodes)}
     if any(reasons.values()):
         return Refused({n: reason for n, reason in reasons.items() if reason})
     module = import_graph(graph, _context(), observe)
     run_graph_pipeline(module, target, observe)
     formed = form_groups(module, target, graph)
+    observe("plan", "formed", lambda: str(formed.plan), 0.0)
     return Front(formed.kernels, formed.plan)
 
 
