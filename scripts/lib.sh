@@ -6,7 +6,6 @@
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-CALLED_FROM=$PWD
 VENV=$ROOT/.venv
 PY=$VENV/bin/python
 TORCH="torch==2.13.0"
