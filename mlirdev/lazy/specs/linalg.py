@@ -164,7 +164,7 @@ def triangular_solve(self: Meta, A: Meta, *_: Any) -> tuple[OutSpec, OutSpec]:
 
 
 def column_major_like(self: Meta, *_: Any) -> OutSpec:
-    """householder_product, ormqr …: a matrix of the first argument's shape."""
+    """householder_product and cholesky_inverse: a matrix of the first argument's shape."""
     return column_major(self.shape, self.dtype)
 
 
@@ -205,7 +205,7 @@ TABLE: Table = {
     **rows(eigh, "_linalg_eigh"),
     **rows(eig, "linalg_eig"),
     **rows(svd, "_linalg_svd"),
-    **rows(cholesky, "cholesky cholesky_inverse"),
+    **rows(cholesky, "cholesky"),
     **rows(cholesky_ex, "linalg_cholesky_ex"),
     **rows(cholesky_solve, "cholesky_solve"),
     **rows(inv, "linalg_inv_ex"),
@@ -218,7 +218,7 @@ TABLE: Table = {
     **rows(qr, "linalg_qr"),
     **rows(solve_triangular, "linalg_solve_triangular"),
     **rows(triangular_solve, "triangular_solve"),
-    **rows(column_major_like, "linalg_householder_product"),
+    **rows(column_major_like, "linalg_householder_product cholesky_inverse"),
     **rows(ormqr, "ormqr"),
     **rows(geqrf, "geqrf"),
     **rows(matrix_exp, "linalg_matrix_exp"),

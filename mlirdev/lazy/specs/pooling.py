@@ -146,7 +146,7 @@ def max_unpool(rank: int) -> Row:
             f"tensor with shape: {shown(indices.shape)}",
         )
         shape = (*self.shape[:-rank], *output_size)
-        return OutSpec(shape, self.dtype, suggested_strides(self, shape))
+        return OutSpec(shape, self.dtype, suggested_strides(self, shape) if rank == 2 else None)
 
     return rule
 
