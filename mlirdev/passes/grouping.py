@@ -90,11 +90,12 @@ class Grouping:
 
     def _sizes(self, node: OpNode) -> tuple[PlanDim, PlanDim]:
         """(elements visited, elements made). What a check visits, which makes nothing, is what it reads."""
-        made = self._trace.numel(node.results[0]) if node.results else 0
-        if node.nest is None or (node.results and node.kind not in ("row", "column")):
-            return made, made
+        made = self._trace.numel(node.results[0]) if node.results else None
+        if node.nest is None or (made is not None and node.kind not in ("row", "column")):
+            return (0, 0) if made is None else (made, made)
         widest = max(zip(node.operands, node.nest.maps, strict=True), key=lambda pair: len(pair[1]))[0]
-        return self._trace.numel(widest), made
+        visited = self._trace.numel(widest)
+        return visited, visited if made is None else made
 
     def _producers(self, node: OpNode) -> set[int]:
         """The groups that compute what a node reads, looked for through views and free ops."""

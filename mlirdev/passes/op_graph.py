@@ -167,10 +167,10 @@ def _set_role(node: OpNode) -> None:
         node.role = Role.RETURN
     elif name in VIEWS:
         node.role = Role.VIEW
-    elif name in ALWAYS_FREE or not _gives_tensor(node):
-        # An assertion has no results but must run: it is a root.
-        node.role = Role.FREE if node.results else Role.ROOT
+    elif name in ALWAYS_FREE or (node.results and not _gives_tensor(node)):
+        node.role = Role.FREE
     else:
+        # Also what gives nothing, such as a check of indices: it must run.
         node.role = Role.ROOT
         node.kind = _kind(node)
 
@@ -191,7 +191,7 @@ def _kind(node: OpNode) -> str:
         return "other"
     node.nest = nest = loop_nest(node.op)
     if nest.is_windowed:
-        return "pooling" if len(node.operands) - len(node.results) < 2 else "convolution"
+        return "convolution" if len(node.operands) - len(node.results) == 2 else "pooling"
     if nest.is_parallel:
         return "elementwise"
     if is_contraction(node.op, nest):

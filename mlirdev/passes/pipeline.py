@@ -152,7 +152,7 @@ def _steps_of_item(path: Path, item: Any) -> tuple[Step, ...]:
     if kind == "pipeline":
         return _included(path, text)
     if kind == "transform":
-        text = str(_schedule_path(path, text))
+        text = str(find_schedule(text, path.parent))
     if kind == "pass" and not has_pass(text):
         kind = "mlir"
     return (make_step(kind, text, options),)
@@ -165,13 +165,13 @@ def _included(path: Path, name: str) -> tuple[Step, ...]:
     return read_pipeline(local).steps if local.exists() else load_pipeline(name).steps
 
 
-def _schedule_path(pipeline: Path, name: str) -> Path:
-    """A transform file beside the pipeline, in schedules/, or a path as given."""
-    for path in (pipeline.parent / name, SCHEDULES / name, Path(name)):
+def find_schedule(name: str, beside: Path = SCHEDULES) -> Path:
+    """The transform-dialect file of this name: beside a pipeline, in schedules/, or a path as given."""
+    for path in (beside / name, SCHEDULES / name, Path(name)):
         if path.exists():
             return path
     known = sorted(p.name for p in SCHEDULES.glob("*.mlir"))
-    raise OptionError(f"pipeline {pipeline}: no transform file '{name}'{nearest(name, known)}")
+    raise OptionError(f"no transform file '{name}'{nearest(name, known)}; built in: {', '.join(known)}")
 
 
 def make_step(kind: str, text: str, options: dict[str, OptionValue]) -> Step:
@@ -190,7 +190,8 @@ def make_step(kind: str, text: str, options: dict[str, OptionValue]) -> Step:
 def parse_pass_pipeline(text: str) -> tuple[Step, ...]:
     """The steps of MLIR's pipeline syntax, in which passes of ours may stand beside MLIR's.
 
-    "builtin.module(form-rows{rows=4},func.func(canonicalize,cse))". Ours run on the module wherever they stand.
+    "builtin.module(form-rows{rows=4},transform(file.mlir),func.func(canonicalize,cse))". Passes of ours and
+    transform-dialect files run on the module wherever they stand.
     """
     steps: list[Step] = []
     _parse_nested(text.strip(), (), steps)
@@ -210,6 +211,9 @@ def _parse_nested(text: str, anchors: tuple[str, ...], steps: list[Step]) -> Non
         if has_pass(name):
             flush()
             steps.append(make_step("pass", name, _parse_options(name, options)))
+        elif name == "transform" and body is not None:
+            flush()
+            steps.append(Step("transform", str(find_schedule(body.strip()))))
         elif body is not None and any(has_pass(word) for word in re.findall(r"[\w.-]+", body)):
             flush()
             _parse_nested(body, anchors if name == "builtin.module" else (*anchors, name), steps)
