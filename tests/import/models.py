@@ -104,12 +104,15 @@ def capture(module: nn.Module, loss: Callable[[torch.Tensor], torch.Tensor] | No
         return out, [current[n] for n in names if n not in trained and current[n].is_floating_point()]
 
     def step(*values: torch.Tensor):
-        values = (values[0], *(v.detach().requires_grad_(n in trained) for n, v in zip(names, values[1:], strict=True)))
-        out, buffers = forward(*values)
         assert loss is not None
-        value = loss(out)
-        parameters = [v for n, v in zip(names, values[1:], strict=True) if n in trained]
-        return [value.detach(), *torch.autograd.grad(value, parameters), *[b.detach() for b in buffers]]
+        positions = tuple(i + 1 for i, n in enumerate(names) if n in trained)
+
+        def value_and_buffers(*current: torch.Tensor):
+            out, buffers = forward(*current)
+            return loss(out), buffers
+
+        grads, (value, buffers) = torch.func.grad_and_value(value_and_buffers, positions, has_aux=True)(*values)
+        return [value, *grads, *buffers]
 
     def evaluate(*values: torch.Tensor):
         with torch.no_grad():
