@@ -36,15 +36,9 @@ OPT_PASSES = frozenset([
 # fmt: on
 OPT_PREFIXES = ("torch-", "convert-torch-", "refback-", "tm-tensor-", "resolve-shaped-")
 
-# The stage whose output `mlirdev compile --from` takes, by the stage that wrote the file.
-COMPILE_FROM = {
-    "torch": "torch",
-    "linalg": "linalg",
-    "dispatch": "dispatch",
-    "kernel": "kernel",
-    "llvm": "llvm",
-    "ll": "ll",
-}
+# What comes after a stage's last pass: the next stage's pipeline, or a `--from` of `mlirdev compile`.
+NEXT_PIPELINE = {"torch": "linalg", "linalg": "dispatch", "kernel": "llvm"}
+COMPILE_FROM = {"dispatch": "dispatch", "llvm": "llvm", "ll": "ll"}
 
 
 class DumpObserver:
@@ -87,13 +81,20 @@ class DumpObserver:
     def _commands(self, file: str, stage: str, text: str) -> list[str]:
         rest = self._coming[self._done :] if stage == self._stage else ()
         if not rest:
-            source = COMPILE_FROM.get(stage)
-            return [f"go on: mlirdev compile {file} --from {source} --to asm"] if source else []
+            return _after(stage, file)
         commands = [f"go on: mlirdev opt {file} --pipeline {stage}.yaml --skip {self._done}"]
         if is_for_torch_mlir_opt(rest, text):
             passes = ",".join(step.text for step in rest)
             commands.append(f"or: torch-mlir-opt {file} --pass-pipeline={shlex.quote(f'builtin.module({passes})')}")
         return commands
+
+
+def _after(stage: str, file: str) -> list[str]:
+    if stage in NEXT_PIPELINE:
+        return [f"go on: mlirdev opt {file} --pipeline {NEXT_PIPELINE[stage]}.yaml"]
+    if stage in COMPILE_FROM:
+        return [f"go on: mlirdev compile {file} --from {COMPILE_FROM[stage]} --to asm"]
+    return []
 
 
 def is_for_torch_mlir_opt(rest: tuple[ComingPass, ...], text: str) -> bool:

@@ -116,7 +116,7 @@ def format_value(name: str, value: float) -> str:
     if name.endswith("_s"):
         return f"{value:.3f} s"
     if name.endswith("_bytes"):
-        return f"{value / 2**20:,.1f} MiB"
+        return f"{value / 2**20:,.1f} MiB" if value >= 2**20 else f"{value / 2**10:,.1f} KiB"
     return f"{value:,}"
 
 

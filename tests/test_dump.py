@@ -11,8 +11,10 @@ import pytest
 
 import mlirdev.passes.texts  # noqa: F401  (loaded here once, not in every child process)
 from mlirdev.cli import run
+from mlirdev.dtypes import DType
 from mlirdev.dump import DumpObserver, bare_name, is_for_torch_mlir_opt, slug
 from mlirdev.events import ComingPass, Observers, announce
+from mlirdev.graph import Graph, Node, Ref, ScalarRef, TensorSpec
 
 KERNEL = """
 func.func @kernel(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
@@ -61,7 +63,7 @@ def test_a_pipeline_is_dumped_pass_by_pass(tmp_path: Path) -> None:
         "// or: torch-mlir-opt 001-kernel-form-rows.mlir --pass-pipeline='builtin.module(func.func(cse))'",
         "module {}",
     ]
-    assert "mlirdev compile 002-kernel-cse.mlir --from kernel" in (folder / "002-kernel-cse.mlir").read_text()
+    assert "mlirdev opt 002-kernel-cse.mlir --pipeline llvm.yaml" in (folder / "002-kernel-cse.mlir").read_text()
     assert (folder / "003-ll-optimize.ll").read_text().startswith("; stage ll, after pass: optimize\n; go on: ")
     assert (folder / "kernel.yaml").read_text() == (
         "steps:\n- pass: form-rows\n  options:\n    rows: 4\n- mlir: func.func(cse)\nlegal:\n- scf\n- memref\n"
@@ -119,6 +121,31 @@ def test_the_commands_in_the_heads_run(dumped: Path, part: str, monkeypatch: pyt
         ends.add(Path("end.out").read_text())
     # Whichever file one goes on from, the end is the same.
     assert len(ends) == 1
+
+
+def test_a_compilations_files_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph and its kernels, dumped as the compiler does it: from a sample of the files one gets to the end."""
+    from mlirdev.compiler import stages
+    from mlirdev.jit import resolve_target
+    from mlirdev.target import load_target
+
+    spec = TensorSpec((4, 8), DType.f32)
+    nodes = (
+        Node("aten.exp.default", (Ref(0),), (spec,)),
+        Node("aten.mul.Scalar", (Ref(1), ScalarRef(0)), (spec,)),
+    )
+    graph, target = Graph((spec,), ("float",), nodes, (2,)), resolve_target(load_target("host"))
+    front = stages.front(graph, target, DumpObserver(tmp_path, "graph"))
+    assert isinstance(front, stages.Front)
+    (source,) = front.kernels.values()
+    stages.back(source, source.key, target, DumpObserver(tmp_path, "kernel"))
+    for folder in (tmp_path / "graph", tmp_path / "kernel"):
+        monkeypatch.chdir(folder)
+        names = sorted(path.name for path in folder.iterdir() if "go on: " in path.read_text())
+        lasts = [max(n for n in names if f"-{stage}-" in n) for stage in {n.split("-")[1] for n in names}]
+        for name in sorted({*names[::6], *lasts}):
+            line = next(line for line in Path(name).read_text().splitlines() if "go on: " in line)
+            assert run([*shlex.split(line.partition("go on: mlirdev ")[2]), "-o", "end.out"]) == 0, line
 
 
 def test_every_file_parses_again(dumped: Path) -> None:

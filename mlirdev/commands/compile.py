@@ -79,8 +79,8 @@ def _lower(kernel: KernelSource, goal: str, target: Target, tell: Tell) -> Artif
     """One kernel taken to the goal; callable through the entry point where its signature is whole."""
     from dataclasses import replace
 
-    from mlirdev.jit import emit_object
-    from mlirdev.passes import lower_kernel, to_llvm_ir
+    from mlirdev.jit.emit import emit_object
+    from mlirdev.passes.lower import lower_kernel, to_llvm_ir
 
     name = f"{kernel.kind}-{kernel.key[:12]}"
     if goal == "kernel":
@@ -89,7 +89,7 @@ def _lower(kernel: KernelSource, goal: str, target: Target, tell: Tell) -> Artif
     if goal == "llvm":
         return Artifact(name, str(lowered.module.operation.get_asm(enable_debug_info=True)))
     if not _is_whole(kernel):
-        return Artifact(name, _from_llvm_ir(to_llvm_ir(lowered.module), goal, target))
+        return Artifact(name, _from_llvm_ir(_accepted(to_llvm_ir(lowered.module)), goal, target))
     seen = _Keep()
     signature = replace(kernel.signature, workspace=lowered.workspace)
     data = emit_object(to_llvm_ir(lowered.module), signature, "kernel_entry", target, seen)
@@ -106,19 +106,25 @@ def _is_whole(kernel: KernelSource) -> bool:
 def _from_llvm(text: str, source: str, goal: str, target: Target) -> str | bytes:
     from mlirdev.passes.texts import llvm_ir_of_text
 
-    return _from_llvm_ir(llvm_ir_of_text(text) if source == "llvm" else text, goal, target)
+    return _from_llvm_ir(_accepted(llvm_ir_of_text(text)) if source == "llvm" else text, goal, target)
+
+
+def _accepted(text: str) -> str:
+    """LLVM IR of MLIR's LLVM as llvmlite's takes it, without the entry point."""
+    from mlirdev.jit.legalize import legalize
+    from mlirdev.jit.maths import use_library
+    from mlirdev.jit.sanitize import sanitize
+
+    return use_library(legalize(sanitize(text)))
 
 
 def _from_llvm_ir(text: str, goal: str, target: Target) -> str | bytes:
-    """LLVM IR as it is, without the entry point, to the goal."""
-    from mlirdev.jit.emit import optimize, parse
-    from mlirdev.jit.sanitize import sanitize
+    from mlirdev.jit.optimize import optimize, parse
     from mlirdev.jit.target import machine
 
-    accepted = sanitize(text)
-    module = parse(accepted, target)
+    module = parse(text, target)
     if goal == "ll":
-        return accepted
+        return text
     optimize(module, target)
     emitted = machine(target).emit_object(module) if goal == "obj" else machine(target).emit_assembly(module)
     return bytes(emitted) if goal == "obj" else str(emitted)

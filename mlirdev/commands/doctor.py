@@ -74,7 +74,7 @@ def _install(name: str, pinned: str) -> str:
 # What the pair is tried with, in a process of its own: MLIR and LLVM abort where they don't fit.
 PROBE = """
 from mlirdev.jit import emit_object, link, resolve_target
-from mlirdev.passes import lower_kernel, to_llvm_ir
+from mlirdev.passes.lower import lower_kernel, to_llvm_ir
 from mlirdev.passes.texts import kernel_of_text
 from mlirdev.target import load_target
 import llvmlite.binding as llvm
