@@ -16,7 +16,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from mlirdev.backend import accelerator, module
 from mlirdev.backend.devices import NAME
-from mlirdev.lazy import doors
+from mlirdev.lazy import conversion, doors
 
 _attached: list[bool] = []
 
@@ -41,4 +41,5 @@ def attach() -> None:
     _setup_privateuseone_for_python_backend(NAME, backend_module=module)
     accelerator.install()
     doors.hang()
+    conversion.install()
     _attached.append(True)

@@ -11,6 +11,7 @@ from mlirdev.events import Sync, emit
 from mlirdev.guards import check_sync
 from mlirdev.lazy.layouts import layout_of
 from mlirdev.lazy.lines import here, source_line
+from mlirdev.lazy.pinned import is_pinned
 from mlirdev.lazy.trace import Cell, cell_of_buffer, current_stream, recorder
 from mlirdev.options import options
 from mlirdev.runtime import Device, copy_from_host, copy_to_host
@@ -31,7 +32,9 @@ def in_bad_fork() -> bool:
 
 
 def upload(tensor: Tensor, wait: bool = True) -> Cell:
-    """A CPU tensor's contents, copied in the order of the current stream."""
+    """A CPU tensor's contents, copied in the order of the current stream. Without `wait` memory that is pinned
+    is read when the stream comes to it; what isn't has been read on return, as with CUDA."""
+    wait = wait or not is_pinned(tensor)
     tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
     stream = current_stream()
     buffer = device().allocator.allocate(tensor.nbytes, stream)
@@ -47,15 +50,19 @@ def launch(cell: Cell, cause: str) -> None:
         recorder.flush(cell.trace, cause)
 
 
-def download(cell: Cell, cause: str, wait: bool = True) -> Tensor:
-    """The cell's value as a new CPU tensor, row-major. Raises the error of the work that should have made it."""
+def download(cell: Cell, cause: str, wait: bool = True, into: Tensor | None = None) -> Tensor:
+    """The cell's value as a new CPU tensor, row-major, or in the memory of `into`.
+
+    Raises the error of the work that should have made it. Without `wait` the value is there, and such an error is
+    raised, once the current stream has been waited for.
+    """
     if wait:
         check_sync(cause, source_line(here()))
     launch(cell, "value")
     buffer, layout = cell.buffer, cell.layout
     assert buffer is not None
     start = time.perf_counter()
-    result = torch.empty(layout.shape, dtype=layout.dtype)
+    result = torch.empty(layout.shape, dtype=layout.dtype) if into is None else into
     if layout.nbytes:
         copy_to_host(current_stream(), buffer, result.data_ptr(), layout.nbytes, keep=result, wait=wait)
     elif wait:
@@ -63,5 +70,3 @@ def download(cell: Cell, cause: str, wait: bool = True) -> Tensor:
     if wait:
         emit(Sync(where=source_line(here()), cause=cause, seconds=time.perf_counter() - start))
     return result
-
-

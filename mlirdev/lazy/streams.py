@@ -60,7 +60,8 @@ def recording_on(stream: Stream) -> Iterator[None]:
 
 
 def flush_stream(stream: Stream, cause: str) -> None:
-    """Launch everything recorded for a stream; first what an earlier flush left behind."""
+    """Launch everything recorded for a stream."""
+    # First, as a forked child would wait for locks that nobody gives back.
     device().check()
     flush.flush_stream(stream, cause)
 

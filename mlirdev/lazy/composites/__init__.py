@@ -3,11 +3,11 @@
     factories    empty…                         copies        to and from the host, clone, copy_, item
     aliasing     views, set_, resize_           convolution   the two overridable overloads
     batch_norm   its hidden write of the stats  rnn           fused LSTM and GRU cells
-    random       Philox words made into distributions
+    random       Philox words made into distributions       ordering      record_stream
 
 Importing this fills `handlers.HANDLERS`.
 """
 
-from mlirdev.lazy.composites import aliasing, batch_norm, convolution, copies, factories, random, rnn
+from mlirdev.lazy.composites import aliasing, batch_norm, convolution, copies, factories, ordering, random, rnn
 
-__all__ = ["aliasing", "batch_norm", "convolution", "copies", "factories", "random", "rnn"]
+__all__ = ["aliasing", "batch_norm", "convolution", "copies", "factories", "ordering", "random", "rnn"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mlirdev.lazy import views
+from mlirdev.lazy import pinned, views
 from mlirdev.lazy.composites.factories import check_device
 from mlirdev.lazy.device import download, upload
 from mlirdev.lazy.handlers import handles
@@ -27,17 +27,25 @@ def _to_copy(
     check_device(device)
     dtype, target = dtype or self.dtype, device or self.device
     if target.type != DEVICE_TYPE:
-        return _to_host(self, dtype, target, memory_format)
+        return _to_host(self, dtype, target, memory_format, non_blocking)
     cell = read(self) if self.device.type == DEVICE_TYPE else upload(self, wait=not non_blocking)
     return new_tensor(relabelled(views.cast(cell, dtype), copy_stride(self, memory_format)))
 
 
 def _to_host(
-    self: Tensor, dtype: torch.dtype, target: torch.device, memory_format: torch.memory_format | None
+    self: Tensor,
+    dtype: torch.dtype,
+    target: torch.device,
+    memory_format: torch.memory_format | None,
+    non_blocking: bool,
 ) -> Tensor:
-    cpu = download(read(self), "copy")
     stride = copy_stride(self, memory_format)
-    if stride is None and dtype is cpu.dtype and target.type == "cpu":
+    whole = stride is None and dtype is self.dtype and target.type == "cpu"
+    if whole and non_blocking:
+        # As with CUDA: the result is pinned, and filled once the stream has been waited for.
+        return pinned.mark(download(read(self), "copy", wait=False))
+    cpu = download(read(self), "copy")
+    if whole:
         return cpu
     if stride is not None:
         cpu = torch.empty_strided(cpu.shape, stride, dtype=cpu.dtype).copy_(cpu)
@@ -63,7 +71,7 @@ def clone(self: Tensor, memory_format: torch.memory_format | None = None) -> Ten
 @handles("copy_")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if self.device.type != DEVICE_TYPE:
-        self.detach().copy_(download(read(src), "copy"))
+        _copy_to_host(self.detach(), src, non_blocking)
         return self
     value = read(src) if src.device.type == DEVICE_TYPE else upload(src, wait=not non_blocking)
     value = views.cast(value, self.dtype)
@@ -71,6 +79,14 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         value = views.expand(value, tuple(self.shape))
     write(self, value)
     return self
+
+
+def _copy_to_host(target: Tensor, src: Tensor, non_blocking: bool) -> None:
+    alike = target.shape == src.shape and target.dtype is src.dtype and target.is_contiguous()
+    if non_blocking and alike and pinned.is_pinned(target):
+        download(read(src), "copy", wait=False, into=target)
+    else:
+        target.copy_(download(read(src), "copy"))
 
 
 @handles("_copy_from")
