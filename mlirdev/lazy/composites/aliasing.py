@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from mlirdev.lazy import views
+from mlirdev.lazy.chain import Shape
 from mlirdev.lazy.handlers import handles
-from mlirdev.lazy.layouts import contiguous_stride
+from mlirdev.lazy.layouts import contiguous_stride, layout_of
 from mlirdev.lazy.overloads import op
 from mlirdev.lazy.storage import CPU, META, cell_of, new_tensor, restrided, span
 from mlirdev.lazy.trace import Cell
@@ -64,7 +65,16 @@ def set_storage_offset(
     shape = tuple(size)
     strides = tuple(stride) or contiguous_stride(shape)
     need = span(shape, strides, storage_offset) * self.dtype.itemsize
+    _retype(source.cell, shape, strides, self.dtype)  # type: ignore[attr-defined]
     return _set(CPU if source.nbytes() >= need else META, self, source, storage_offset, shape, strides)
+
+
+def _retype(cell: Cell, shape: Shape, stride: Shape, dtype: torch.dtype) -> None:
+    """Describe loaded bytes by the first tensor on them, so that reading it converts nothing."""
+    layout = layout_of(shape, dtype)
+    loaded = cell.buffer is not None and cell.layout.dtype is torch.uint8
+    if loaded and layout.nbytes == cell.layout.nbytes and stride == contiguous_stride(shape):
+        cell.layout, cell.trace = layout, None
 
 
 @handles("set_.source_Storage")
