@@ -71,7 +71,7 @@ def _patch_storages() -> None:
             return original(self)
         return _storage(self.cell.snapshot())
 
-    torch.serialization.register_package(25, lambda storage: None, _restore)  # type: ignore[no-untyped-call]
+    torch.serialization.register_package(5, lambda storage: None, _restore)  # type: ignore[no-untyped-call]
 
 
 def _restore(storage: Any, location: str) -> UntypedStorage | None:
