@@ -32,7 +32,7 @@ def run(module: ir.Module, target: Target) -> None:
     function = kernel_function(module)
     error = entry_block(function).arguments[0]
     checked: set[Any] = set()
-    guards: dict[tuple[Any, Any], Any] = {}
+    guards: dict[tuple[Any, ...], Any] = {}
     for op in walk(function):
         if op.name in _ACCESSES:
             _guard_access(op, error, guards, checked)
@@ -53,20 +53,20 @@ def ordinal_of(location: Any) -> int:
 # --- accesses -------------------------------------------------------------------------------------
 
 
-def _guard_access(op: Any, error: Any, guards: dict[tuple[Any, Any], Any], checked: set[Any]) -> None:
+def _guard_access(op: Any, error: Any, guards: dict[tuple[Any, ...], Any], checked: set[Any]) -> None:
     position = _ACCESSES[op.name]
     memref = op.operands[position]
     for dim, index in enumerate(list(op.operands)[position + 1 :]):
         if not _comes_from_data(index):
             continue
+        anchor = _hoist(index, op)
+        key = (index, memref.type.shape[dim] if memref.type.shape[dim] >= 0 else memref, anchor.block)
+        if key not in guards:
+            guards[key] = _checked_index(index, memref, dim, op, anchor, error)
+            checked.update(_aliases(index))
         if memref.type.shape[dim] == 0:
             _drop(op)
             return
-        _hoist_chain(index, op)
-        key = (index, memref.type.shape[dim] if memref.type.shape[dim] > 0 else memref)
-        if key not in guards:
-            guards[key] = _checked_index(index, memref, dim, op, error)
-            checked.update(_aliases(index))
         op.operands[position + 1 + dim] = guards[key]
 
 
@@ -79,7 +79,7 @@ def _comes_from_data(index: Any) -> bool:
 
 
 def _drop(op: Any) -> None:
-    """No element of an empty buffer can be touched; whoever checks the index has said so."""
+    """No element of an empty buffer can be touched; the check before it says so."""
     if op.results:
         type_ = op.results[0].type
         with ir.InsertionPoint(op), op.location:
@@ -87,9 +87,9 @@ def _drop(op: Any) -> None:
     op.erase()
 
 
-def _checked_index(index: Any, memref: Any, dim: int, op: Any, error: Any) -> Any:
-    """After the index is made: check it and return it clamped."""
-    with _after(index), op.location:
+def _checked_index(index: Any, memref: Any, dim: int, op: Any, anchor: Any, error: Any) -> Any:
+    """Before the anchor: check the index of `op` and return it clamped."""
+    with ir.InsertionPoint(anchor), op.location:
         size = _size(memref, dim, index)
         inside = emit("arith.cmpi", [_i1()], [index, size], predicate=_predicate(_ULT))
         _note_unless(inside, error, (ERROR_INDEX, ordinal_of(op.location), _before_wrapping(index), size))
@@ -126,11 +126,10 @@ def _aliases(index: Any) -> Iterator[Any]:
 def _replace_assert(op: Any, error: Any, checked: set[Any]) -> None:
     condition = op.operands[0]
     comparison = defining_op(condition)
-    is_comparison = comparison is not None and comparison.name == "arith.cmpi"
-    if not (is_comparison and comparison.operands[0] in checked):
-        _hoist_chain(condition, op)
-        with _after(condition), op.location:
-            values = list(comparison.operands) if is_comparison else [index_constant(0)] * 2
+    compared = list(comparison.operands) if comparison is not None and comparison.name == "arith.cmpi" else []
+    if not (compared and compared[0] in checked):
+        with ir.InsertionPoint(_hoist(condition, op)), op.location:
+            values = compared or [index_constant(0)] * 2
             _note_unless(condition, error, (ERROR_ASSERT, ordinal_of(op.location), *values))
     op.erase()
 
@@ -170,17 +169,14 @@ def _i1() -> Any:
 # --- hoisting -------------------------------------------------------------------------------------
 
 
-def _after(value: Any) -> Any:
-    op = defining_op(value)
-    return ir.InsertionPoint.at_block_begin(value.owner) if op is None else ir.InsertionPoint.after(op)
-
-
-def _hoist_chain(value: Any, user: Any) -> None:
-    """Move what computes `value` out of each loop around `user` that it doesn't depend on."""
+def _hoist(value: Any, user: Any) -> Any:
+    """Move what computes `value` out of each loop around `user` that it doesn't depend on. The outermost such loop, or
+    the user: the op before which the value can be looked at."""
     loop = _loop_around(user)
     while loop is not None and _can_leave(value, loop):
         _leave(value, loop)
-        loop = _loop_around(loop)
+        user, loop = loop, _loop_around(loop)
+    return user
 
 
 def _loop_around(op: Any) -> Any | None:

@@ -103,9 +103,7 @@ class Loop:
 def for_loop(start: Index, stop: Index, step: Index = 1, carried: Sequence[Any] = ()) -> Iterator[Loop]:
     """Write an scf.for; what is emitted inside goes into its body."""
     bounds = [as_value(start), as_value(stop), as_value(step)]
-    op = ir.Operation.create(
-        "scf.for", results=[v.type for v in carried], operands=[*bounds, *carried], regions=1
-    )
+    op = ir.Operation.create("scf.for", results=[v.type for v in carried], operands=[*bounds, *carried], regions=1)
     block = ir.Block.create_at_start(op.regions[0], [ir.IndexType.get(), *(v.type for v in carried)])
     iv, *inside = block.arguments
     loop = Loop(iv, list(inside))

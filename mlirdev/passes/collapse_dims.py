@@ -131,7 +131,7 @@ def _collapse_nest(nest: Nest, joined: set[tuple[int, int]], views: dict[Any, An
             maps.append(ir.AffineMapAttr.get(ir.AffineMap.get(count, 0, [])))
             continue
         dims = access.plain_dims()
-        joins = tuple(p for p in range(1, len(dims)) if dims[p - 1] in follower and follower[dims[p - 1]] == dims[p])
+        joins = tuple(p for p in range(1, len(dims)) if (dims[p - 1], dims[p]) in joined)
         op.operands[position] = _view(access.memref, joins, views)
         kept = [e for p, e in enumerate(access.exprs or ()) if p not in joins]
         maps.append(ir.AffineMapAttr.get(ir.AffineMap.get(count, 0, [_renumber(e, new_number) for e in kept])))
@@ -206,5 +206,3 @@ def _retype_temporaries(views: dict[Any, Any]) -> None:
         view.replace_all_uses_with(alloc)
         view.owner.erase()
         op.erase()
-
-

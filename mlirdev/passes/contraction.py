@@ -65,17 +65,19 @@ def find_contraction(nest: Nest) -> Contraction | None:
     if not is_multiply_add(nest):
         return None
     dims = len(nest.parallel)
-    left, right, out = (*nest.inputs, *nest.outputs)
+    left, right, out = nest.inputs[0], nest.inputs[1], nest.outputs[0]
     if not all(is_linear(access, dims) for access in (left, right, out)):
         return None
-    columns = out.plain_dims()
-    if None in columns or not columns or sorted(columns) != [d for d in range(dims) if nest.parallel[d]]:
+    columns = [d for d in out.plain_dims() if d is not None]
+    if not columns or len(columns) != len(out.exprs or ()):
+        return None
+    if sorted(columns) != [d for d in range(dims) if nest.parallel[d]]:
         return None
     last = columns[-1]
     if left.uses(last) == right.uses(last):
         return None
     a, b = (right, left) if left.uses(last) else (left, right)
-    return _with_roles(nest, a, b, out, [int(d) for d in columns if d is not None])
+    return _with_roles(nest, a, b, out, columns)
 
 
 def _with_roles(nest: Nest, a: Access, b: Access, c: Access, columns: list[int]) -> Contraction | None:

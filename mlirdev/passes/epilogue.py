@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch_mlir import ir
-
 from mlirdev.passes.build import Index, add, as_value, for_loop, multiply, unflatten
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.gemm import loops
@@ -117,7 +115,9 @@ def reuse_destination(contraction: Contraction, epilogue: list[EpilogueNest]) ->
         return
     own = [e.nest.op for e in epilogue]
     reading = [e for e in epilogue if any(a.memref == result for a in e.nest.reads)]
-    if not reading or any(u.block == contraction.nest.op.block and u not in own and not is_nest(u) for u in users(result)):
+    if not reading or any(
+        u.block == contraction.nest.op.block and u not in own and not is_nest(u) for u in users(result)
+    ):
         return
     if any(contraction.nest.op.is_before_in_block(u) and u not in own for u in users(result)):
         return
@@ -161,7 +161,9 @@ class EpilogueEmitter:
         for i, (argument, source) in enumerate(zip(arguments, (*nest.inputs, *nest.outputs), strict=True)):
             if not any(True for _ in argument.uses):
                 continue
-            values[argument] = source if not isinstance(source, Access) else self._load(epilogue, i, fixed, column, known)
+            values[argument] = (
+                source if not isinstance(source, Access) else self._load(epilogue, i, fixed, column, known)
+            )
         yielded = clone_body(nest, values, {})
         for i, value in enumerate(yielded, start=len(nest.inputs)):
             key = self._key(epilogue, i)

@@ -61,11 +61,12 @@ class Tiles:
 
 def choose_tiles(m: Index, n: Index, k: Index, bits: int, target: Target) -> Tiles:
     """Tiles for an m × n × k product of elements of this many bits; sizes may be run-time."""
-    lanes = max(target.vector_bits // bits, 1)
+    width = target.vector_bits or 256
+    lanes = max(width // bits, 1)
     vectors = 1 if isinstance(n, int) and n <= lanes else 2
     nr = lanes * vectors
     # 32 vector registers hold 8 × 2 accumulators with room to spare; 16 hold 6 × 2.
-    most = 8 if target.vector_bits >= 512 else 6
+    most = 8 if width >= 512 else 6
     mr = _rows(m, most)
     kc_most = max(target.l2_bytes * 3 // 16 // (64 * bits // 8), 64)
     kc = kc_most
@@ -137,7 +138,7 @@ class Gemm:
             return constant(_i1(), 0)
         result = None
         for step in many:
-            here = emit("arith.cmpi", [_i1()], [step, as_value(0)], predicate=_EQ())
+            here = emit("arith.cmpi", [_i1()], [step, as_value(0)], predicate=_equal())
             result = here if result is None else emit("arith.andi", [_i1()], [result, here])
         return result
 
@@ -185,14 +186,18 @@ class Gemm:
         lanes = self.tiles.lanes
         index_vector = ir.VectorType.get([lanes], ir.IndexType.get())
         last = _broadcast(subtract(self.columns, 1), index_vector)
-        numbers = emit("arith.addi", [index_vector], [_broadcast(column, index_vector), emit("vector.step", [index_vector])])
+        numbers = emit(
+            "arith.addi", [index_vector], [_broadcast(column, index_vector), emit("vector.step", [index_vector])]
+        )
         flat = emit("arith.minui", [index_vector], [numbers, last])
         offsets = self._lane_offsets(flat, strides, index_vector)
         narrow = emit("arith.index_cast", [ir.VectorType.get([lanes], _i(32))], [offsets])
         type_ = self._b_vector()
         zero = emit("arith.constant", [type_], value=self._splat(0.0, type_))
         mask_type = ir.VectorType.get([lanes], _i1())
-        mask = emit("arith.constant", [mask_type], value=ir.DenseElementsAttr.get_splat(mask_type, ir.BoolAttr.get(True)))
+        mask = emit(
+            "arith.constant", [mask_type], value=ir.DenseElementsAttr.get_splat(mask_type, ir.BoolAttr.get(True))
+        )
         return lambda row: self._extend(emit("vector.gather", [type_], [self.b, as_value(row), narrow, mask, zero]))
 
     def _lane_offsets(self, flat: Any, strides: list[Index], type_: Any) -> Any:
@@ -332,5 +337,5 @@ def _i1() -> Any:
     return _i(1)
 
 
-def _EQ() -> Any:  # noqa: N802
+def _equal() -> Any:
     return ir.IntegerAttr.get(_i(64), 0)

@@ -22,7 +22,7 @@ _FASTMATH = "#arith.fastmath<reassoc,contract>"
 
 
 class LoopEmitter:
-    """Emits at the current insertion point. `stand_ins` maps a temporary to a smaller one and the dims that it lacks."""
+    """Emits at the current insertion point. `stand_ins` maps a temporary to a smaller one and the dims it lacks."""
 
     def __init__(self, stand_ins: Mapping[Any, tuple[Any, tuple[int, ...]]] | None = None) -> None:
         self._stand_ins = stand_ins or {}
@@ -103,8 +103,9 @@ class LoopEmitter:
     # --- memory -------------------------------------------------------------------------------------
 
     def _load(self, nest: Nest, access: Access) -> Any:
-        if _out_of(nest, access) in self._carried:
-            return self._carried[_out_of(nest, access)]
+        output = _out_of(nest, access)
+        if output in self._carried:
+            return self._carried[output]
         memref, indices = self._place(nest, access)
         key = (access.root, memref, *indices)
         if key not in self._known:
@@ -116,7 +117,8 @@ class LoopEmitter:
         root = access.root
         self._known = {key: v for key, v in self._known.items() if key[0] != root}
         store(value, memref, indices)
-        self._known[(root, memref, *indices)] = value
+        known = (root, memref, *indices)
+        self._known[known] = value
 
     def _place(self, nest: Nest, access: Access) -> tuple[Any, list[Any]]:
         memref, dropped = self._stand_ins.get(access.memref, (access.memref, ()))
@@ -144,8 +146,8 @@ def _out_argument(nest: Nest, block: Any, output: int) -> Any:
     return block.arguments[len(nest.inputs) + output]
 
 
-def _out_of(nest: Nest, access: Access) -> tuple[Nest, int] | None:
-    return next(((nest, i) for i, out in enumerate(nest.outputs) if out is access), None)
+def _out_of(nest: Nest, access: Access) -> tuple[Nest, int]:
+    return next(((nest, i) for i, out in enumerate(nest.outputs) if out is access), (nest, -1))
 
 
 def _accumulates(nest: Nest, op: Any) -> bool:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from torch_mlir import ir
-from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir._mlir_libs._mlirDialectsLLVM import translate_module_to_llvmir
+from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.passmanager import PassManager
 
 from mlirdev.errors import PassError

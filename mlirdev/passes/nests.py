@@ -169,7 +169,7 @@ def choose_order(nest: Nest) -> list[int]:
         return list(dims)
     innermost = max(dims, key=lambda d: (_contiguity(nest, d) + 0.5 * nest.parallel[d], d))
     outer = [d for d in dims if d != innermost]
-    return sorted(outer, key=lambda d: not nest.parallel[d]) + [innermost]
+    return [*sorted(outer, key=lambda d: not nest.parallel[d]), innermost]
 
 
 def _contiguity(nest: Nest, dim: int) -> float:

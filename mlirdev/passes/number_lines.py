@@ -28,5 +28,3 @@ def run(module: ir.Module, target: Target) -> None:
 
 def _line(ordinal: int | None) -> Any:
     return ir.Location.file(FILE, 0 if ordinal is None else ordinal + 1, 0)
-
-

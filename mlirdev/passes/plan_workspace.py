@@ -52,8 +52,12 @@ def _static_bytes(op: Any) -> int | None:
     type_ = op.results[0].type
     if not type_.has_static_shape:
         return None
-    size = math.prod(type_.shape) * DType(str(type_.element_type)).itemsize
+    size = math.prod(map(int, type_.shape)) * _element_bytes(type_.element_type)
     return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _element_bytes(type_: Any) -> int:
+    return 8 if isinstance(type_, ir.IndexType) else DType(str(type_)).itemsize
 
 
 def _move_to_stack(op: Any, block: Any) -> None:

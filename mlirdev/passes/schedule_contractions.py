@@ -48,7 +48,7 @@ def _is_worth_it(c: Contraction, least_work: int) -> bool:
     rows, columns, depth = (product_or_none(c.extents(d)) for d in (c.m, c.n, c.k))
     if not isinstance(c.c.element_type, (ir.F32Type, ir.F64Type)) or c.a.strides[c.k[-1]] is None:
         return False
-    if rows is not None and rows < 2 or columns is not None and columns < 4:
+    if (rows is not None and rows < 2) or (columns is not None and columns < 4):
         return False
     return None in (rows, columns, depth) or (rows or 1) * (columns or 1) * (depth or 1) >= least_work
 

@@ -1,6 +1,6 @@
 """Sum and multiply bf16 and f16 in f32, as PyTorch does: a reduction's running value is rounded once, at the end.
 
-    generic (bf16) reduction  ──►  extf of its initial value; generic accumulating in f32; truncf
+generic (bf16) reduction  ──►  extf of its initial value; generic accumulating in f32; truncf
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from mlirdev.target import Target
 
 NAME = "widen-accumulators"
 _NARROW = (ir.BF16Type, ir.F16Type)
+_KEPT = ("indexing_maps", "iterator_types", "operandSegmentSizes")
 
 
 def run(module: ir.Module, target: Target) -> None:
@@ -39,7 +40,7 @@ def _widen(op: Any) -> None:
             "linalg.generic",
             results=types,
             operands=[*inputs, *wide],
-            attributes={name: op.attributes[name] for name in ("indexing_maps", "iterator_types", "operandSegmentSizes")},
+            attributes={name: op.attributes[name] for name in _KEPT},
             regions=1,
         )
         _clone_wide(op, new, [_element(v) for v in inputs] + [ir.F32Type.get()] * count)
@@ -120,5 +121,3 @@ def _wide_value(value: Any, values: dict[Any, Any], f32: Any) -> Any:
     if value in values:
         return values[value]
     return emit("arith.extf", [f32], [value]) if isinstance(value.type, _NARROW) else value
-
-

@@ -30,7 +30,9 @@ HOST = resolve_target(load_target("host"))
 class CompiledKernel:
     """Call it with tensors, floats and ints in the order of the params; results are allocated by `shapes`."""
 
-    def __init__(self, text: str, dims: tuple[int, ...] = (), vector_bits: int = 0, observe: Observer = no_observer) -> None:
+    def __init__(
+        self, text: str, dims: tuple[int, ...] = (), vector_bits: int = 0, observe: Observer = no_observer
+    ) -> None:
         target = replace(HOST, vector_bits=vector_bits) if vector_bits else HOST
         self.signature = signature_of(text, dims)
         source = KernelSource("test", "other", text, self.signature)

@@ -1,0 +1,34 @@
+// RUN: mlirdev opt --pass-pipeline=linalg-to-loops %s | filecheck %s
+
+// A row's sum and what is made of it share the loop over rows; the sum is carried by the inner loop and its temporary
+// shrinks to one element.
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+// CHECK-LABEL: func.func @kernel
+func.func @kernel(%e: memref<4xi64>, %x: memref<8x16xf32>, %y: memref<8x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %s = memref.alloc() : memref<8xf32>
+  // CHECK: memref.alloc() : memref<f32>
+  // CHECK: scf.for %[[I:.*]] =
+  // CHECK: %[[SUM:.*]] = scf.for %[[J:.*]] = {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}) -> (f32)
+  // CHECK: arith.addf {{.*}}%[[ACC]] fastmath<reassoc,contract> : f32
+  // CHECK: scf.for
+  // CHECK: arith.divf %{{.*}}, %[[SUM]] : f32
+  // CHECK-NOT: scf.for
+  linalg.generic {indexing_maps = [affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%zero : f32) outs(%s : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : memref<8x16xf32>) outs(%s : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %s : memref<8x16xf32>, memref<8xf32>) outs(%y : memref<8x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.divf %a, %b : f32
+    linalg.yield %r : f32
+  }
+  return
+}
