@@ -18,9 +18,9 @@ _ORIGINAL = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse3)
 
 def register() -> None:
     """Answer for CPU tensors, where pinning asks for the accelerator or for this device by name."""
-    library = torch.library.Library("aten", "IMPL")
-    library.impl("is_pinned", _is_pinned, "CPU")
-    library.impl("_pin_memory", _pin_memory, "CPU")
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    library.impl("is_pinned", _is_pinned, "CPU")  # type: ignore[no-untyped-call]
+    library.impl("_pin_memory", _pin_memory, "CPU")  # type: ignore[no-untyped-call]
     _libraries.append(library)
 
 
