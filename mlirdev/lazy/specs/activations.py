@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from mlirdev.lazy.specs.checks import not_implemented, require, wrap_dim
+from mlirdev.lazy.specs.checks import not_implemented, require, title, wrap_dim
 from mlirdev.lazy.specs.layout import elementwise_strides, like_strides, strides_of
 from mlirdev.lazy.specs.pointwise import elementwise, pointwise
 from mlirdev.lazy.specs.promotion import is_integral
@@ -28,6 +28,21 @@ def relu(self: Meta) -> OutSpec:
     require(self.dtype is not torch.bool, "Boolean inputs not supported for relu")
     if self.dtype.is_complex:
         not_implemented("clamp_min_scalar_cpu", self.dtype)
+    return elementwise((self,))
+
+
+def gelu(self: Meta, approximate: str = "none") -> OutSpec:
+    require(approximate in ("none", "tanh"), "approximate argument must be either none or tanh.")
+    return floating("GeluKernelImpl")(self)  # type: ignore[return-value]  # one result
+
+
+def softshrink(self: Meta, lambd: Any = 0.5) -> OutSpec:
+    """The sign of lambd is checked when an op is new; its value is a run-time input after that."""
+    largest = torch.finfo(self.dtype).max
+    require(
+        lambd >= 0,
+        f"lambda must be in range [0, {largest:g}] for input dtype {title(self)}, but found {lambd:g}",
+    )
     return elementwise((self,))
 
 
@@ -88,12 +103,12 @@ TABLE: Table = {
     **rows(relu, "relu"),
     **rows(threshold, "threshold"),
     **rows(hardtanh, "hardtanh"),
-    **rows(floating("GeluKernelImpl"), "gelu"),
+    **rows(gelu, "gelu"),
     **rows(floating("silu_cpu"), "silu"),
     **rows(floating("mish_cpu"), "mish"),
     **rows(floating("elu_cpu"), "elu celu selu"),
     **rows(floating("softplus_cpu"), "softplus"),
-    **rows(floating("softshrink_cpu"), "softshrink"),
+    **rows(softshrink, "softshrink"),
     **rows(floating("hardshrink_cpu"), "hardshrink"),
     **rows(floating("hardsigmoid_cpu"), "hardsigmoid"),
     **rows(floating("hardswish_cpu"), "hardswish"),

@@ -124,6 +124,11 @@ C_NAMES = {
 }
 
 
+def cpp_type(meta: Meta) -> str:
+    """How scalar conversions name an element type."""
+    return {torch.int64: "int64_t", torch.int8: "int8_t", torch.uint8: "uint8_t"}.get(meta.dtype, c_name(meta))
+
+
 def c_name(meta: Meta) -> str:
     name = str(meta.dtype).removeprefix("torch.")
     return C_NAMES.get(name, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mlirdev.lazy.specs.checks import c_name, fail, require, shown
+from mlirdev.lazy.specs.checks import fail, require, shown, title
 from mlirdev.lazy.specs.layout import format_strides, normal, strides_of, suggested_format
 from mlirdev.lazy.specs.types import Meta, OutSpec, Shape, Strides, Table, rows
 
@@ -79,6 +79,7 @@ def _check(
     groups: int,
 ) -> None:
     rank = len(weight.shape)
+    require(rank >= 3, "weight should have at least three dimensions")
     require(min(padding, default=0) >= 0, "negative padding is not supported")
     require(min(stride, default=1) > 0, "non-positive stride is not supported")
     require(min(dilation, default=1) > 0, "dilation should be greater than zero")
@@ -96,10 +97,9 @@ def _check(
 
 
 def _check_dtypes(input: Meta, weight: Meta, bias: Meta | None) -> None:
-    if input.dtype is not weight.dtype:
-        fail(f"Input type ({c_name(input)}) and weight type ({c_name(weight)}) should be the same")
-    if bias is not None and bias.dtype is not input.dtype:
-        fail(f"Input type ({c_name(input)}) and bias type ({c_name(bias)}) should be the same")
+    for meta in (weight, bias):
+        if meta is not None and meta.dtype is not input.dtype:
+            fail(f"expected scalar type {title(input)} but found {title(meta)}")
 
 
 def _check_transposed(input: Meta, weight: Meta, bias: Meta | None, groups: int) -> None:
@@ -125,7 +125,7 @@ def _check_direct(input: Meta, weight: Meta, bias: Meta | None, padding: Shape, 
     require(
         weight.shape[0] % groups == 0,
         f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-        f"{shown(weight.shape)} instead",
+        f"[{shown(weight.shape)}] instead",
     )
     require(
         input.shape[1] == weight.shape[1] * groups,

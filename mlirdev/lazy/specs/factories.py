@@ -22,8 +22,13 @@ def _check_sizes(size: Shape) -> None:
 
 
 def filled(size: Shape, dtype: torch.dtype | None = None, *_: Any) -> OutSpec:
-    """zeros, ones …: the default dtype unless given."""
+    """ones, rand …: the default dtype unless given."""
     _check_sizes(size)
+    return OutSpec(size, dtype or torch.get_default_dtype())
+
+
+def zeros(size: Shape, dtype: torch.dtype | None = None, *_: Any) -> OutSpec:
+    require(min(size, default=0) >= 0, "zeros: Dimension size must be non-negative.")
     return OutSpec(size, dtype or torch.get_default_dtype())
 
 
@@ -48,6 +53,19 @@ def empty_strided(size: Shape, stride: Shape, dtype: torch.dtype | None = None, 
 
 
 def empty_permuted(size: Shape, physical_layout: Shape, dtype: torch.dtype | None = None, *_: Any) -> OutSpec:
+    rank = len(size)
+    require(
+        rank == len(physical_layout),
+        "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+        f"len(size) = {rank} is not equal to len(physical_layout) = {len(physical_layout)}",
+    )
+    for at, dim in enumerate(physical_layout):
+        require(
+            0 <= dim < rank,
+            f"Dimension out of range (expected to be between 0 and {rank - 1}, but got {dim} at index {at}).  NB: "
+            "negative dims not currently supported; file an issue if you want it.",
+        )
+    require(len(set(physical_layout)) == rank, "Duplicate dim not allowed")
     return OutSpec(size, dtype or torch.get_default_dtype(), ordered_strides(size, physical_layout[::-1]))
 
 
@@ -145,15 +163,27 @@ def arange_start(start: float, end: float, dtype: torch.dtype | None = None, *_:
 
 def linspace(start: Any, end: Any, steps: int, dtype: torch.dtype | None = None, *_: Any) -> OutSpec:
     require(steps >= 0, "number of steps must be non-negative")
+    _check_ends("linspace", start, end)
     if dtype is None:
         is_complex = any((o.dtype.is_complex if type(o) is Meta else isinstance(o, complex)) for o in (start, end))
         dtype = number_dtype(1j) if is_complex else torch.get_default_dtype()
     return OutSpec((steps,), dtype)
 
 
+def _check_ends(name: str, start: Any, end: Any) -> None:
+    found = [
+        f"{which} with {len(meta.shape)} dimension(s)"
+        for which, meta in (("start", start), ("end", end))
+        if type(meta) is Meta
+    ]
+    wrong = any(type(meta) is Meta and meta.shape for meta in (start, end))
+    require(not wrong, f"{name} only supports 0-dimensional start and end tensors, but got {' and '.join(found)}.")
+
+
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, dtype: torch.dtype | None = None, *_: Any
 ) -> OutSpec:
+    _check_ends("logspace", start, end)
     return linspace(start, end, steps, dtype)
 
 
@@ -182,7 +212,8 @@ def upper_indices(row: int, col: int, offset: int = 0, dtype: torch.dtype | None
 
 
 TABLE: Table = {
-    **rows(filled, "zeros ones rand randn _efficientzerotensor"),
+    **rows(zeros, "zeros"),
+    **rows(filled, "ones rand randn _efficientzerotensor"),
     **rows(full, "full"),
     **rows(empty, "empty.memory_format"),
     **rows(empty_strided, "empty_strided"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from mlirdev.lazy.specs.checks import broadcast_all, fail, require, shown, title, wrap_dim
+from mlirdev.lazy.specs.checks import broadcast_all, c_name, cpp_type, fail, require, shown, title, wrap_dim
 from mlirdev.lazy.specs.layout import elementwise_strides, like_strides, numel, strides_of
 from mlirdev.lazy.specs.types import DataDependentError, Meta, OutSpec, Shape, Table, rows
 
@@ -26,7 +26,7 @@ def _require_index(index: Meta, name: str, kernel: str) -> None:
     if index.dtype not in INDEX_DTYPES:
         fail(
             f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{str(index.dtype).removeprefix('torch.')} instead (while checking arguments for {kernel})"
+            f"torch.{title(index)}Tensor instead (while checking arguments for {kernel})"
         )
 
 
@@ -38,7 +38,7 @@ def gather(self: Meta, dim: int, index: Meta, sparse_grad: bool = False) -> OutS
     dim = wrap_dim(dim, len(self.shape))
     if 0 in index.shape:
         return OutSpec(index.shape, self.dtype)
-    require(index.dtype in INDEX_DTYPES, "gather(): Expected dtype int64 or int32 for index")
+    require(index.dtype in INDEX_DTYPES, "gather(): Expected dtype int32/int64 for index")
     require(
         len(self.shape or (1,)) == len(index.shape or (1,)),
         "Index tensor must have the same number of dimensions as input tensor",
@@ -94,11 +94,24 @@ def index_add(self: Meta, dim: int, index: Meta, source: Meta, *_: Any) -> OutSp
     wrap_dim(dim, len(self.shape))
     if len(index.shape) > 1:
         raise IndexError("index_add_(): Index is supposed to be a vector")
+    _check_source(self, dim, source)
     require(
         self.dtype is source.dtype,
         "index_add_(): self and source expected to have the same dtype",
     )
     return OutSpec(self.shape, self.dtype)
+
+
+def _check_source(self: Meta, dim: int, source: Meta) -> None:
+    if not self.shape or not source.shape:
+        return
+    dim = wrap_dim(dim, len(self.shape))
+    rest, given = (tuple(s for i, s in enumerate(m.shape) if i != dim) for m in (self, source))
+    require(
+        rest == given,
+        "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+        f"{shown(self.shape)} source.shape = {shown(source.shape)}",
+    )
 
 
 def index_fill(self: Meta, dim: int, index: Meta, value: Any) -> OutSpec:
@@ -206,22 +219,29 @@ def masked_index_put(self: Meta, mask: Meta, indices: tuple[Meta | None, ...], v
 
 def masked_fill(self: Meta, mask: Meta, value: Any) -> OutSpec:
     require(
-        mask.dtype is torch.bool, f"masked_fill only supports boolean masks, but got mask with dtype {_cased(mask)}"
+        mask.dtype is torch.bool, f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(mask)}"
     )
     if type(value) is Meta:
+        _check_fits(self, value.dtype.is_complex)
         require(
             not value.shape,
-            f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {len(value.shape)} "
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(value.shape)} "
             "dimension(s).",
         )
+    _check_fits(self, isinstance(value, complex))
     return OutSpec(broadcast_all([self, mask]), self.dtype)
 
 
-def _cased(meta: Meta) -> str:
-    return str(meta.dtype).removeprefix("torch.")
+def _check_fits(self: Meta, is_complex: bool) -> None:
+    if is_complex and not self.dtype.is_complex:
+        fail(f"value cannot be converted to type {cpp_type(self)} without overflow")
 
 
 def masked_scatter(self: Meta, mask: Meta, source: Meta) -> OutSpec:
+    require(
+        mask.dtype is torch.bool,
+        f"masked_scatter_ only supports boolean masks, but got mask with dtype {title(mask)}",
+    )
     require(
         self.dtype is source.dtype,
         f"masked_scatter: expected self and source to have same dtypes but got {title(self)} and {title(source)}",

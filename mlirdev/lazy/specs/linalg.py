@@ -169,6 +169,11 @@ def column_major_like(self: Meta, *_: Any) -> OutSpec:
 
 
 def ormqr(self: Meta, tau: Meta, other: Meta, left: bool = True, transpose: bool = False) -> OutSpec:
+    require(len(self.shape) >= 2, "torch.ormqr: input must have at least 2 dimensions.")
+    require(
+        tau.shape[-1] == min(other.shape[-2 if left else -1], self.shape[-1]),
+        f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{-2 if left else -1}], input.shape[-1])",
+    )
     return column_major(other.shape, other.dtype)
 
 
@@ -186,10 +191,10 @@ def cross(self: Meta, other: Meta, dim: int = -1) -> OutSpec:
         len(self.shape) == len(other.shape),
         "linalg.cross: inputs must have the same number of dimensions.",
     )
-    dim = wrap_dim(dim, len(self.shape))
+    at = wrap_dim(dim, len(self.shape))
     require(
-        self.shape[dim] == 3 and other.shape[dim] == 3,
-        f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.shape[dim]} and {other.shape[dim]}",
+        self.shape[at] == 3 and other.shape[at] == 3,
+        f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.shape[at]} and {other.shape[at]}",
     )
     return OutSpec(broadcast(self.shape, other.shape), self.dtype)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from mlirdev.lazy.specs.checks import broadcast_all, fail, require, shown
-from mlirdev.lazy.specs.layout import like_strides
+from mlirdev.lazy.specs.checks import broadcast_all, fail, require, shown, title
+from mlirdev.lazy.specs.layout import like_strides, numel
 from mlirdev.lazy.specs.pointwise import elementwise
 from mlirdev.lazy.specs.promotion import result_dtype
 from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Shape, Table, rows
@@ -27,16 +27,18 @@ def pair_backward(grad_output: Meta, self: Meta, target: Meta, *_: Any) -> OutSp
     return elementwise((grad_output, self, target))
 
 
+def huber_loss(self: Meta, target: Meta, reduction: int = 1, delta: float = 1.0) -> OutSpec:
+    require(delta > 0, "huber_loss does not support non-positive values for delta.")
+    spec = elementwise((self, target))
+    return spec if reduction == 0 else OutSpec((), spec.dtype)
+
+
 def contiguous_backward(grad_output: Meta, self: Meta, target: Meta, *_: Any) -> OutSpec:
     return OutSpec(broadcast_all([grad_output, self, target]), result_dtype((grad_output, self, target)))
 
 
 def binary_cross_entropy(self: Meta, target: Meta, weight: Meta | None = None, reduction: int = 1) -> OutSpec:
-    require(
-        self.shape == target.shape,
-        f"Using a target size (torch.Size({shown(target.shape)})) that is different to the input size "
-        f"(torch.Size({shown(self.shape)})) is deprecated. Please ensure they have the same size.",
-    )
+    broadcast_all([self, target] if weight is None else [self, target, weight])
     return OutSpec(self.shape, self.dtype, like_strides(self)) if reduction == 0 else OutSpec((), self.dtype)
 
 
@@ -73,15 +75,16 @@ def _check_weight(classes: int, weight: Meta | None) -> None:
     )
 
 
-def _check_index_dtype(target: Meta, name: str) -> None:
+def _check_index_dtype(target: Meta) -> None:
     if target.dtype not in (torch.int64, torch.uint8):
-        fail(f"expected scalar type Long but found {name}")
+        fail(f"expected target dtype to be Long or Byte, but got {title(target)}")
 
 
 def nll_loss(
     self: Meta, target: Meta, weight: Meta | None, reduction: int, ignore_index: int
 ) -> tuple[OutSpec, OutSpec]:
     _check_classes(self, target, weight)
+    _check_index_dtype(target)
     shape: Shape = self.shape[:1] if reduction == 0 and len(self.shape) == 2 else ()
     return OutSpec(shape, self.dtype), OutSpec((), self.dtype)
 
@@ -116,10 +119,36 @@ def nll_loss2d_backward(grad_output: Meta, self: Meta, *_: Any) -> OutSpec:
 def multi_margin(
     self: Meta, target: Meta, p: Any = 1, margin: Any = 1, weight: Meta | None = None, reduction: int = 1
 ) -> OutSpec:
+    _check_not_empty(self)
+    count = self.shape[0] if len(self.shape) == 2 else 1
+    require(
+        numel(target.shape) == count and len(target.shape) <= 1,
+        "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+        f"Expected target size [{count}], but got {shown(target.shape)}. Input has shape {shown(self.shape)}.",
+    )
+    classes = self.shape[-1] if self.shape else 1
+    require(
+        weight is None or numel(weight.shape) == classes,
+        f"inconsistent weight size, expected {classes} but got {shown(weight.shape) if weight else ''}",
+    )
+    if target.dtype is not torch.int64:
+        fail(f"expected scalar type Long but found {title(target)}")
     return OutSpec(target.shape if reduction == 0 else (), self.dtype)
 
 
+def _check_not_empty(self: Meta) -> None:
+    require(
+        len(self.shape) <= 2 and (not self.shape or self.shape[-1] != 0),
+        f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shown(self.shape)}",
+    )
+
+
 def multilabel_margin(self: Meta, target: Meta, reduction: int) -> tuple[OutSpec, OutSpec]:
+    _check_not_empty(self)
+    require(
+        target.shape == self.shape or len(self.shape) < 2,
+        f"inconsistent target size: {shown(target.shape)} for input of size: {shown(self.shape)}",
+    )
     shape: Shape = self.shape[:1] if reduction == 0 and len(self.shape) == 2 else ()
     return OutSpec(shape, self.dtype), OutSpec(target.shape, self.dtype)
 
@@ -143,7 +172,8 @@ def ctc_loss_backward(grad: Meta, log_probs: Meta, *_: Any) -> OutSpec:
 
 
 TABLE: Table = {
-    **rows(pair(2), "mse_loss smooth_l1_loss huber_loss soft_margin_loss"),
+    **rows(pair(2), "mse_loss smooth_l1_loss soft_margin_loss"),
+    **rows(huber_loss, "huber_loss"),
     **rows(pair_backward, "soft_margin_loss_backward"),
     **rows(contiguous_backward, "mse_loss_backward smooth_l1_loss_backward huber_loss_backward"),
     **rows(binary_cross_entropy, "binary_cross_entropy"),

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from mlirdev.lazy.specs.checks import broadcast_all, not_implemented, require
+from mlirdev.lazy.specs.checks import broadcast_all, c_name, not_implemented, require, title
 from mlirdev.lazy.specs.layout import elementwise_strides, like_strides
 from mlirdev.lazy.specs.promotion import complex_of, is_integral, real_of, result_dtype, to_float
 from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Table, rows
@@ -162,7 +162,7 @@ def polygamma(n: int, self: Meta) -> OutSpec:
 def where(condition: Meta, self: Meta, other: Meta) -> OutSpec:
     if condition.dtype not in (torch.bool, torch.uint8):
         raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {title(condition)}"
         )
     dtype = result_dtype((self, other))
     return elementwise((condition, self, other), dtype)
@@ -175,14 +175,21 @@ def same_dtypes(count: int, names: tuple[str, ...]) -> Row:
         first, *others = args[:count]
         for name, other in zip(names, others, strict=True):
             if type(other) is Meta and other.dtype is not first.dtype and other.shape:
-                raise RuntimeError(f"expected dtype {first.dtype} for `{name}` but got dtype {other.dtype}")
+                raise RuntimeError(f"expected dtype {c_name(first)} for `{name}` but got dtype {c_name(other)}")
         return elementwise(args[:count], first.dtype)
 
     return rule
 
 
-def to_complex(dtype: torch.dtype) -> torch.dtype:
-    return complex_of(dtype)
+def complex_pair(self: Meta, other: Meta) -> OutSpec:
+    """complex and polar: two real tensors of one dtype."""
+    fits = all(m.dtype in (torch.float16, torch.float32, torch.float64) for m in (self, other))
+    require(fits, f"Expected both inputs to be Half, Float or Double tensors but got {title(self)} and {title(other)}")
+    require(
+        self.dtype is other.dtype,
+        f"Expected object of scalar type {title(self)} but got scalar type {title(other)} for second argument",
+    )
+    return elementwise((self, other), complex_of(self.dtype))
 
 
 def frexp(self: Meta) -> tuple[OutSpec, OutSpec]:
@@ -256,7 +263,7 @@ TABLE: Table = {
         "__rshift__.Tensor __rshift__.Scalar",
     ),
     **rows(pointwise(2, to_float), BINARY_FLOAT),
-    **rows(pointwise(2, to_complex), "complex polar"),
+    **rows(complex_pair, "complex polar"),
     **rows(power, "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar"),
     **rows(div_mode, "div.Tensor_mode div.Scalar_mode"),
     **rows(predicate(2), " ".join(f"{name}.Tensor {name}.Scalar" for name in COMPARISONS.split())),

@@ -43,20 +43,35 @@ def _windows(
 def _check_window(
     self: Meta, rank: int, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, name: str
 ) -> None:
-    require(min(kernel) > 0, "kernel size should be greater than zero")
-    require(min(stride) > 0, "stride should be greater than zero")
-    require(min(dilation) > 0, "dilation should be greater than zero")
+    require(0 not in stride, "stride should not be zero")
     for k, p, d in zip(kernel, padding, dilation, strict=True):
         require(p >= 0, f"pad must be non-negative, but got pad: {p}")
         require(
             p <= (d * (k - 1) + 1) // 2,
             f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}",
         )
+    require(min(kernel) > 0, "kernel size should be greater than zero")
+    require(min(stride) > 0, "stride should be greater than zero")
+    require(min(dilation) > 0, "dilation should be greater than zero")
+    _check_rank(self, rank, name)
+
+
+def _check_rank(self: Meta, rank: int, name: str) -> None:
     plain, batched = rank + 1, rank + 2
+    if name == "avg_pool3d":
+        fits = len(self.shape) in (plain, batched)
+        require(fits, f"non-empty {plain}D or {batched}D (batch mode) tensor expected for input")
+    where = len(self.shape) - plain
+    if rank == 3 and where in (0, 1) and 0 in self.shape[where:]:
+        fail(
+            f"{name}_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, "
+            f"but input has a shape of {shown(self.shape)} and non-batch dimension "
+            f"{self.shape[where:].index(0)} has length zero!"
+        )
     require(
-        len(self.shape) in (plain, batched) and 0 not in self.shape[len(self.shape) - plain :],
-        f"{name}: Expected {plain}D or {batched}D (batch mode) tensor with optional 0 dim batch size for input, but "
-        f"got: {shown(self.shape)}",
+        where in (0, 1) and 0 not in self.shape[where:],
+        f"Expected {plain}D or {batched}D (batch mode) tensor with optional 0 dim batch size for input, but "
+        f"got:{shown(self.shape)}",
     )
 
 
@@ -109,8 +124,11 @@ def _adaptive_shape(self: Meta, output_size: Shape, rank: int, name: str) -> Sha
         f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes "
         f"{shown(self.shape)} with dimension {len(self.shape) - rank} being empty",
     )
-    require(min(output_size) >= 0, f"{name}: elements of output_size must be greater than or equal to 0")
-    return (*self.shape[:-rank], *_spread(output_size, rank))
+    require(len(output_size) == rank, f"{name}: internal error: output_size.size() must be {rank}")
+    shape = (*self.shape[:-rank], *output_size)
+    for size in output_size:
+        require(size >= 0, f"Trying to create tensor with negative dimension {size}: {shown(shape)}")
+    return shape
 
 
 def adaptive_avg_pool(rank: int) -> Row:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from mlirdev.lazy.specs.checks import fail, not_implemented, require, shown, wrap_dim, wrap_dims
+from mlirdev.lazy.specs.checks import DTYPE_NAMES, fail, not_implemented, require, shown, wrap_dim, wrap_dims
 from mlirdev.lazy.specs.layout import elementwise_strides
 from mlirdev.lazy.specs.promotion import is_integral, real_of, to_float
 from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Shape, Table, rows
@@ -17,6 +17,7 @@ Dims = int | tuple[int, ...] | None
 
 def reduced(shape: Shape, dims: Dims, keepdim: bool) -> Shape:
     """The shape without `dims` (none or empty: all)."""
+    require(len(shape) <= 64, "only tensors with up to 64 dims are supported")
     if dims is None or dims == ():
         return (1,) * len(shape) if keepdim else ()
     gone = wrap_dims((dims,) if isinstance(dims, int) else dims, len(shape))
@@ -78,15 +79,11 @@ def over_given_dims(dtype_rule: Callable[[torch.dtype], torch.dtype]) -> Row:
 def _mean_dtype(given: torch.dtype | None, of: torch.dtype) -> torch.dtype:
     dtype = given or of
     if is_integral(dtype):
-        names = ("Bool", "Byte", "Char", "Short", "Int", "Long")
-        kinds = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-        got = names[kinds.index(dtype)] if dtype in kinds else str(dtype)
-        what = (
-            "Optional dtype must be either a floating point or complex dtype. "
-            if given
-            else ("could not infer output dtype. Input dtype must be either a floating point or complex dtype. ")
+        what = "Optional" if given else "Input"
+        fail(
+            f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
+            f"Got: {DTYPE_NAMES[dtype]}"
         )
-        fail(f"mean(): {what}Got: {got}")
     return dtype
 
 
@@ -153,6 +150,8 @@ def aminmax(self: Meta, dim: int | None, keepdim: bool) -> tuple[OutSpec, OutSpe
             0 not in self.shape,
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.",
         )
+    else:
+        _require_elements(self.shape, wrap_dim(dim, len(self.shape)), "aminmax")
     shape = reduced(self.shape, dim, keepdim) if self.shape else ()
     return OutSpec(shape, self.dtype), OutSpec(shape, self.dtype)
 
@@ -161,14 +160,10 @@ def arg_extreme(name: str) -> Row:
     """argmax and argmin."""
 
     def rule(self: Meta, dim: int | None = None, keepdim: bool = False) -> OutSpec:
-        if dim is None:
-            require(
-                0 not in self.shape,
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
-                "Specify the reduction dim with the 'dim' argument.",
-            )
-        else:
+        if dim is not None:
             _require_elements(self.shape, wrap_dim(dim, len(self.shape)), f"{name}()")
+        elif 0 in self.shape:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         return OutSpec(reduced(self.shape, dim, keepdim), torch.int64)
 
     return rule
@@ -271,7 +266,7 @@ def safe_softmax(self: Meta, dim: int, dtype: torch.dtype | None = None) -> OutS
 
 
 def trace(self: Meta) -> OutSpec:
-    require(len(self.shape) == 2, "trace: expected a matrix")
+    require(len(self.shape) == 2, f"trace: expected a matrix, but got tensor with dim {len(self.shape)}")
     return OutSpec((), summed(self.dtype))
 
 

@@ -21,7 +21,8 @@ from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Shape, Table, rows
 
 def cat(tensors: tuple[Meta, ...], dim: int = 0) -> OutSpec:
     """Legacy: 1-D tensors of size 0 fit anything."""
-    require(bool(tensors), "torch.cat(): expected a non-empty list of Tensors")
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for position, meta in enumerate(tensors):
         require(bool(meta.shape), f"zero-dimensional tensor (at position {position}) cannot be concatenated")
     real = [meta for meta in tensors if meta.shape != (0,)]
@@ -97,6 +98,8 @@ def roll(self: Meta, shifts: tuple[int, ...], dims: tuple[int, ...] = ()) -> Out
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}",
         )
     for dim in dims:
+        if not self.shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         wrap_dim(dim, len(self.shape))
     return OutSpec(self.shape, self.dtype, like_strides(self) if dims and 0 in self.shape else None)
 
@@ -105,6 +108,7 @@ def rot90(self: Meta, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> OutSpec:
     require(len(dims) == 2, f"expected total rotation dims == 2, but got dims = {len(dims)}")
     require(len(self.shape) >= 2, f"expected total dims >= 2, but got total dims = {len(self.shape)}")
     a, b = (wrap_dim(d, len(self.shape)) for d in dims)
+    require(a != b, f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     if k % 4 == 0:
         return OutSpec(self.shape, self.dtype)
     # A flip, and for odd turns a transpose of its result.
@@ -115,9 +119,12 @@ def rot90(self: Meta, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> OutSpec:
     return OutSpec(tuple(shape), self.dtype, normal(tuple(shape), strides))
 
 
-def triangle(self: Meta, diagonal: int = 0) -> OutSpec:
-    require(len(self.shape) >= 2, "tril: input tensor must have at least 2 dimensions")
-    return OutSpec(self.shape, self.dtype)
+def triangle(name: str) -> Row:
+    def rule(self: Meta, diagonal: int = 0) -> OutSpec:
+        require(len(self.shape) >= 2, f"{name}: input tensor must have at least 2 dimensions")
+        return OutSpec(self.shape, self.dtype)
+
+    return rule
 
 
 def constant_pad(self: Meta, pad: Shape, value: complex = 0) -> OutSpec:
@@ -267,6 +274,11 @@ def infer_size(size: Shape, elements: int) -> Shape:
         return size
     require(size.count(-1) == 1, "only one dimension can be inferred")
     require(
+        known != 0 or elements != 0,
+        f"cannot reshape tensor of 0 elements into shape {shown(size)} because the unspecified dimension size -1 can "
+        "be any value and is ambiguous",
+    )
+    require(
         known != 0 and elements % known == 0,
         f"shape '{shown(size)}' is invalid for input of size {elements}",
     )
@@ -345,13 +357,15 @@ def unsqueeze_copy(self: Meta, dim: int) -> OutSpec:
 
 
 def narrow_copy(self: Meta, dim: int, start: int, length: int) -> OutSpec:
-    require(length >= 0, "narrow(): length must be non-negative.")
+    require(bool(self.shape), "narrow() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, len(self.shape))
     size = self.shape[dim]
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
     start = start + size if start < 0 else start
-    require(start <= size - length, f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    require(
+        length >= 0 and start <= size - length, f"start ({start}) + length ({length}) exceeds dimension size ({size})."
+    )
     return OutSpec((*self.shape[:dim], length, *self.shape[dim + 1 :]), self.dtype)
 
 
@@ -378,6 +392,8 @@ def split_copy(self: Meta, split_sizes: tuple[int, ...], dim: int = 0) -> tuple[
 
 
 def unbind_copy(self: Meta, dim: int = 0) -> tuple[OutSpec, ...]:
+    if not self.shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     dim = wrap_dim(dim, len(self.shape))
     return (OutSpec((*self.shape[:dim], *self.shape[dim + 1 :]), self.dtype),) * self.shape[dim]
 
@@ -405,7 +421,15 @@ def unsafe_split_with_sizes(self: Meta, split_sizes: Shape, dim: int = 0) -> tup
 
 def chunk_cat(tensors: tuple[Meta, ...], dim: int, num_chunks: int) -> OutSpec:
     """Each tensor padded to whole chunks along `dim`, flattened after it, side by side."""
+    require(bool(tensors), "_chunk_cat expects a non-empty input tensor list")
+    require(num_chunks >= 1, "_chunk_cat expects positive num_chunks")
+    ranks = {len(t.shape) for t in tensors}
+    require(dim >= 0 or len(ranks) == 1, "_chunk_cat expects non-negative dim when input tensors have different ndims")
+    require(dim < min(ranks), "_chunk_cat expects dim < ndim for all input tensors")
+    require(all(0 not in t.shape for t in tensors), "_chunk_cat expects non-empty tensor")
     dim = wrap_dim(dim, len(tensors[0].shape))
+    same = len({t.shape[:dim] for t in tensors}) == 1
+    require(same, "_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
     widths = [-(-t.shape[dim] // num_chunks) * numel(t.shape[dim + 1 :]) for t in tensors]
     return OutSpec((*tensors[0].shape[:dim], num_chunks, sum(widths)), tensors[0].dtype)
 
@@ -417,7 +441,8 @@ TABLE: Table = {
     **rows(flip, "flip"),
     **rows(roll, "roll"),
     **rows(rot90, "rot90"),
-    **rows(triangle, "tril triu"),
+    **rows(triangle("tril"), "tril"),
+    **rows(triangle("triu"), "triu"),
     **rows(constant_pad, "constant_pad_nd"),
     **rows(edge_pad(1, False, True), "reflection_pad1d"),
     **rows(edge_pad(2, True, True), "reflection_pad2d"),

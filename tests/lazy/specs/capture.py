@@ -68,6 +68,45 @@ def specs_of(result: Any) -> tuple[OutSpec, ...]:
     return tuple(OutSpec(*meta_of(t)[:3]) if isinstance(t, torch.Tensor) else t for t in tree_leaves(result))
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """A functional call that CPU eager refuses, and how."""
+
+    op: str
+    args: tuple[Any, ...]
+    error: Exception
+
+
+class CaptureRefusals(TorchDispatchMode):
+    """Notes the functional aten calls that raise under it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refusals: list[Refusal] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        seen = rule_args(func, args, kwargs) if is_functional(func) else ()
+        try:
+            return func(*args, **kwargs)
+        except Exception as error:
+            if is_functional(func):
+                self.refusals.append(Refusal(str(func), seen, error))
+            raise
+
+
+def refusals_of(info: OpInfo) -> list[Refusal]:
+    """The calls that an operator's error samples make and eager refuses."""
+    capture = CaptureRefusals()
+    if info.error_inputs_func is None:
+        return []
+    for error_input in info.error_inputs("cpu"):
+        sample = error_input.sample_input
+        with contextlib.suppress(Exception), capture:
+            info.op(sample.input, *sample.args, **sample.kwargs)
+    return capture.refusals
+
+
 class Capture(TorchDispatchMode):
     """Notes every functional aten call with CPU tensors under it."""
 

@@ -65,12 +65,6 @@ ALL = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _cpu_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpInfo saves the accelerator's random state around each call, which makes the device for nothing."""
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
-
-
 def infos() -> list[OpInfo]:
     return [info for info in op_db if info.name not in NOT_RUN]
 
