@@ -16,7 +16,7 @@ from torch import Tensor, nn
 import mlirdev
 
 sys.path.insert(0, str(Path(__file__).parent))
-from zoo import CASES, Case, Gpt, Mlp, ResNet18  # noqa: E402
+from zoo import CASES, Case, Gpt, Mlp, ResNet18
 
 STEPS = 20
 WARM_UP = 3

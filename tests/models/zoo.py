@@ -83,7 +83,9 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, layers: int = 2, width: int = 48, heads: int = 3, vocabulary: int = 65, context: int = 32) -> None:
+    def __init__(
+        self, layers: int = 2, width: int = 48, heads: int = 3, vocabulary: int = 65, context: int = 32
+    ) -> None:
         super().__init__()
         self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
         self.blocks = nn.Sequential(*[Block(width, heads) for _ in range(layers)])
@@ -109,9 +111,7 @@ class Lstm(nn.Module):
 class Autoencoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.encoder = nn.Sequential(
-            nn.Conv2d(1, 8, 3, 2, 1), nn.ReLU(), nn.Conv2d(8, 16, 3, 2, 1), nn.LeakyReLU(0.1)
-        )
+        self.encoder = nn.Sequential(nn.Conv2d(1, 8, 3, 2, 1), nn.ReLU(), nn.Conv2d(8, 16, 3, 2, 1), nn.LeakyReLU(0.1))
         self.decoder = nn.Sequential(
             nn.ConvTranspose2d(16, 8, 3, 2, 1, output_padding=1),
             nn.ReLU(),
