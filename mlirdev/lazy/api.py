@@ -38,6 +38,6 @@ def register_lowering(name: str, decomposition: Callable[..., Any]) -> None:
     namespace, separator, op = name.partition("::")
     if not separator or not hasattr(getattr(torch.ops, namespace), op.partition(".")[0]):
         raise ValueError(f"no op '{name}'; define it first with torch.library.custom_op, and name it as \"lib::op\"")
-    library = torch.library.Library(namespace, "IMPL")
-    library.impl(op, decomposition, "PrivateUse1")
+    library = torch.library.Library(namespace, "IMPL")  # type: ignore[no-untyped-call]
+    library.impl(op, decomposition, "PrivateUse1")  # type: ignore[no-untyped-call]
     _libraries.append(library)

@@ -19,7 +19,7 @@ from torch.nn import Module, Parameter
 
 DEVICE_TYPE = "mlirdev"
 Convert = Callable[[Tensor], Tensor]
-_original = Module._apply
+_original: Any = Module._apply
 
 
 def install() -> None:

@@ -1,8 +1,8 @@
 """The handlers that PyTorch's dispatcher calls: one per overload, made from its schema.
 
-    functional   resolve ─► record ─► tensors
-    mutable      the functional overload's recording ─► written to the targets
-    neither      (no entry, nothing functional to map to) ─► fallback.py
+functional   resolve ─► record ─► tensors
+mutable      the functional overload's recording ─► written to the targets
+neither      (no entry, nothing functional to map to) ─► fallback.py
 """
 
 from __future__ import annotations
@@ -114,4 +114,12 @@ def store(target: Tensor, value: Cell, resize: bool) -> None:
                 f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}"
             )
         target.resize_(shape)
+    if not torch.can_cast(value.layout.dtype, target.dtype):
+        names = _type_name(value.layout.dtype), _type_name(target.dtype)
+        raise RuntimeError(f"result type {names[0]} can't be cast to the desired output type {names[1]}")
     write(target, views.cast(value, target.dtype))
+
+
+def _type_name(dtype: torch.dtype) -> str:
+    """What ATen's messages call a dtype: Float, Long, …"""
+    return torch.empty(0, dtype=dtype).type().removeprefix("torch.").removesuffix("Tensor")

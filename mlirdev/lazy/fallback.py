@@ -68,7 +68,7 @@ def _with_strides(cpu: Tensor, like: Tensor) -> Tensor:
 
 def _written(op: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[Tensor, Tensor]]:
     """The tensors that the call writes."""
-    tensors: list[Tensor] = []
+    tensors: list[Any] = []
     for i, argument in enumerate(op._schema.arguments):
         if argument.alias_info is None or not argument.alias_info.is_write:
             continue

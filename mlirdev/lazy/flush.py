@@ -60,9 +60,9 @@ def flush_stream(stream: Any, cause: str) -> None:
     """Launch what is pending on a stream, and what an earlier flush of it left behind."""
     for trace in [t for t in recorder.parked if t.stream is stream]:
         flush(trace, cause)
-    trace = recorder.traces.get(stream)
-    if trace is not None and trace.count:
-        flush(trace, cause)
+    current = recorder.traces.get(stream)
+    if current is not None and current.count:
+        flush(current, cause)
 
 
 def _launch(trace: Trace, cause: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlirdev.graph import Graph
+from mlirdev.graph import Graph, Node
 from mlirdev.lazy.trace import Entry, Trace
 
 
@@ -34,7 +34,9 @@ def cut(trace: Trace, outputs: tuple[int, ...]) -> Cut:
     live = _needed(_recorded(trace), outputs)
     inputs = sorted({-1 - n for node in live for n in node.operands if n < 0})
     numbers = {-1 - i: k for k, i in enumerate(inputs)}
-    nodes, scalars, kinds = [], [], []
+    nodes: list[Node] = []
+    scalars: list[int] = []
+    kinds: list[str] = []
     count = len(inputs)
     for node in live:
         operands = [numbers[n] for n in node.operands]

@@ -30,7 +30,7 @@ def check(trace: Trace) -> None:
     if trace.first is None:
         trace.first = trace.code[0].op, user_stack(getframe(1)) or (trace.log[0], trace.log[1])
         trace.started = time.perf_counter()
-    trace.checkpoint = trace.count + CHECK_EVERY
+    trace.checkpoint = trace.count + max(1, min(CHECK_EVERY, options.max_nodes - trace.nodes))
     forget_old()
     if _length(trace) >= 1:
         # From now on each op takes the long way, past `gate`.

@@ -44,7 +44,7 @@ def where_of(frame: FrameType | None) -> Where:
     nearest one of the user's."""
     if frame is not None and is_user_file[frame.f_code.co_filename]:
         return frame.f_code, frame.f_lasti
-    node = _current_node()
+    node: Any = _current_node()
     if node is not None:
         found = forward.get(node._sequence_nr())
         if found is not None:
@@ -95,7 +95,7 @@ sequence_number = torch._C._autograd._get_sequence_nr
 
 
 def note(code: CodeType | None, at: int, stream: Any) -> None:
-    """Remember where the op was called whose autograd node was made last in this thread: that of the op being recorded."""
+    """Remember where the op being recorded is called: its autograd node is the last one made in this thread."""
     forward[sequence_number() - 1] = (code, at, stream)
 
 
@@ -108,7 +108,7 @@ def forget_old() -> None:
 
 def stream_of_backward() -> Any:
     """The stream of the forward op whose backward runs in this thread, or None."""
-    node = _current_node()
+    node: Any = _current_node()
     found = None if node is None else forward.get(node._sequence_nr())
     return None if found is None else found[2]
 
@@ -122,7 +122,11 @@ def source_line(where: Where) -> SourceLine | None:
     code, instruction = where
     if code is None:
         return None
-    return SourceLine(code.co_filename, _line_number(code, instruction), code.co_qualname if hasattr(code, "co_qualname") else code.co_name)
+    return SourceLine(
+        code.co_filename,
+        _line_number(code, instruction),
+        code.co_qualname if hasattr(code, "co_qualname") else code.co_name,
+    )
 
 
 def _line_number(code: CodeType, instruction: int) -> int:

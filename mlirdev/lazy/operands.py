@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from mlirdev.graph import ScalarRef
@@ -11,9 +12,15 @@ from mlirdev.lazy.record import record
 from mlirdev.lazy.storage import DEVICE_TYPE, read
 from mlirdev.lazy.trace import Cell, Entry
 
-# Arguments that may be CPU tensors of any size, as on CUDA: they are copied.
-_MAY_BE_CPU = frozenset({"indices"})
+# Ops whose `indices` may be CPU tensors of any size, as on CUDA: they are copied.
+_TAKE_CPU_INDICES = ("aten.index.", "aten.index_put", "aten._index_put", "aten._unsafe_index")
 _fills: dict[Layout, Entry] = {}
+
+
+def check_device(device: torch.device | None) -> None:
+    """Raise as eager does for a device that doesn't exist."""
+    if device is not None and device.type == DEVICE_TYPE and device.index not in (None, 0):
+        raise RuntimeError(f"invalid device ordinal {device.index}: there is one device, {DEVICE_TYPE}:0")
 
 
 def operand_layout(value: Tensor | Cell) -> Layout:
@@ -31,7 +38,7 @@ def operand(tensor: Tensor | Cell, op: str, name: str) -> Cell:
         return read(tensor)
     if tensor.device.type == "cpu" and tensor.dim() == 0:
         return scalar_tensor(tensor)
-    if tensor.device.type == "cpu" and name in _MAY_BE_CPU:
+    if tensor.device.type == "cpu" and name == "indices" and op.startswith(_TAKE_CPU_INDICES):
         return upload(tensor)
     raise RuntimeError(
         "Expected all tensors to be on the same device, but found at least two devices, "
@@ -52,5 +59,3 @@ def scalar_tensor(tensor: Tensor) -> Cell:
         template = ((), ScalarRef(0), dtype_of(tensor.dtype), None, None, None)
         entry = _fills[layout] = Entry("aten.full.default", template, 0, (kind,), (layout,))
     return record(entry, (), (value,))[0]
-
-

@@ -1,7 +1,7 @@
 """An overload as recording sees it: how a call's arguments become a key, and the key an interned Entry.
 
-    call ─► bind (schema order, defaults) ─► key: layouts, scalars' types, structural values ─► Entry
-                                                └ miss: rule, else Meta kernel, else no entry (None)
+call ─► bind (schema order, defaults) ─► key: layouts, scalars' types, structural values ─► Entry
+                                            └ miss: rule, else Meta kernel, else no entry (None)
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from mlirdev.errors import InternalError, UnsupportedError
 from mlirdev.events import SpecMiss, emit, listening
 from mlirdev.graph import Arg, Ref, ScalarRef, Size
 from mlirdev.lazy import meta
-from mlirdev.lazy.layouts import DTYPES, Layout, layout_of
+from mlirdev.lazy.layouts import DTYPES, layout_of
 from mlirdev.lazy.lines import here, source_line
-from mlirdev.lazy.operands import operand, operand_layout
+from mlirdev.lazy.operands import check_device, operand, operand_layout
 from mlirdev.lazy.record import record
-from mlirdev.lazy.specs import Meta, OutSpec, rule_for
+from mlirdev.lazy.specs import Meta, rule_for
 from mlirdev.lazy.specs.arguments import argument_class, structural_scalar
 from mlirdev.lazy.trace import Cell, Entry
 
@@ -142,6 +142,8 @@ def _add(call: Call, op: str, param: Param, value: Any) -> None:
     kind = param.kind
     if kind == "tensor":
         _add_tensor(call, op, param, value)
+    elif param.name == "device":
+        check_device(value)
     elif kind == "scalar" and not structural_scalar(op, param.name, value):
         call.key.append(type(value))
         call.scalars.append(value)

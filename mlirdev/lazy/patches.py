@@ -22,6 +22,7 @@ from mlirdev.lazy.device import download, upload
 from mlirdev.lazy.storage import DEVICE_TYPE, read
 from mlirdev.lazy.trace import Cell
 
+
 def install() -> None:
     """Patch everything; once."""
     _patch_repr()
@@ -59,7 +60,7 @@ def _patch_pickle() -> None:
             return original(self, proto)
         cpu = self.detach().cpu()
         return (
-            torch._utils._rebuild_device_tensor_from_cpu_tensor,  # type: ignore[attr-defined]
+            torch._utils._rebuild_device_tensor_from_cpu_tensor,
             (cpu, self.dtype, str(self.device), self.requires_grad),
         )
 
@@ -71,7 +72,7 @@ def _patch_storages() -> None:
             return original(self)
         return _storage(self.cell.snapshot())
 
-    torch.serialization.register_package(5, lambda storage: None, _restore)  # type: ignore[no-untyped-call]
+    torch.serialization.register_package(5, lambda storage: None, _restore)
 
 
 def _restore(storage: Any, location: str) -> UntypedStorage | None:
@@ -91,6 +92,7 @@ _pointers = itertools.count(1 << 44, 1 << 32)
 def _storage(cell: Cell) -> UntypedStorage:
     """A storage of ours that holds `cell`, with a size and a pointer, as a loader expects."""
     device = torch.device(DEVICE_TYPE, 0)
-    storage: UntypedStorage = torch._C._construct_storage_from_data_pointer(next(_pointers), device, cell.layout.nbytes)
-    storage.cell = cell  # type: ignore[attr-defined]
-    return storage
+    storage: Any = torch._C._construct_storage_from_data_pointer(next(_pointers), device, cell.layout.nbytes)
+    storage.cell = cell
+    loaded: UntypedStorage = storage
+    return loaded

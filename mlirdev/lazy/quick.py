@@ -207,7 +207,10 @@ def binary_(overload: Overload, slow: Handler) -> Handler:
 def shortened(overload: Overload, slow: Handler, in_place: bool) -> Handler:
     """`slow`, behind the short way that fits the overload's schema, if one does."""
     schema = overload.op._schema
-    kinds = [str(a.type) for a in schema.arguments if not a.kwarg_only]
+    positional = [a for a in schema.arguments if not a.kwarg_only]
+    if any(a.has_default_value() for a in positional):
+        return slow
+    kinds = [str(a.type) for a in positional]
     if [str(r.type) for r in schema.returns] != ["Tensor"]:
         return slow
     if kinds == ["Tensor"]:

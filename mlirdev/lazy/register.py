@@ -20,31 +20,39 @@ _libraries: list[torch.library.Library] = []
 def register_all() -> None:
     """Register everything. Call once."""
     assert composites, "importing them fills HANDLERS"
-    library = torch.library.Library("aten", "IMPL")
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     _libraries.append(library)
     for name, handler in HANDLERS.items():
-        library.impl(name, handler, _KEY)
+        library.impl(name, handler, _KEY)  # type: ignore[no-untyped-call]
     for full_name in torch._C._dispatch_get_all_op_names():
         name = full_name.removeprefix("aten::")
         if name == full_name or name in HANDLERS:
             continue
         handler_of_op = _handler(full_name)
         if handler_of_op is not None:
-            library.impl(name, handler_of_op, _KEY)
+            library.impl(name, handler_of_op, _KEY)  # type: ignore[no-untyped-call]
 
 
 # Families that PyTorch reaches only on layouts or backends of their own, or decomposes better itself (_foreach).
 _LEFT_OUT = ("_foreach", "sparse_", "_sparse", "_nested", "quantize", "_fused")
 _LEFT_OUT_PARTS = ("mkldnn", "cudnn", "miopen")
-# What PyTorch does right on top of the rest.
-_LEFT_ALONE = frozenset(
-    """detach_ requires_grad_ resize_as_ rename_ retain_grad set_data item lift lift_fresh _lazy_clone is_same_size
-    record_stream is_pinned _pin_memory new_empty new_empty_strided empty_like _has_compatible_shallow_copy_type
-    _fw_primal _make_dual _new_zeros_with_same_feature_meta unsafe_split.Tensor _convolution argsort argsort.stable
-    rand rand.generator randn randn.generator randint randint.generator randint.low randint.low_generator rand_like
-    randn_like randint_like randint_like.low_dtype randint_like.Tensor rand_like.generator randn_like.generator
-    randint_like.generator randint_like.low_generator_dtype bernoulli bernoulli.Tensor normal.float_float""".split()
-)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What PyTorch does right on top of the rest, or what isn't for an out-of-tree device.
+_LEFT_ALONE = _words("""
+detach_ requires_grad_ resize_as_ rename_ retain_grad set_data item lift lift_fresh _lazy_clone is_same_size
+record_stream is_pinned _pin_memory new_empty new_empty_strided empty_like _has_compatible_shallow_copy_type
+_fw_primal _make_dual _new_zeros_with_same_feature_meta unsafe_split.Tensor _convolution argsort argsort.stable
+rand rand.generator randn randn.generator randint randint.generator randint.low randint.low_generator rand_like
+randn_like randint_like randint_like.low_dtype randint_like.Tensor rand_like.generator randn_like.generator
+randint_like.generator randint_like.low_generator_dtype bernoulli bernoulli.Tensor normal.float_float
+""")
+# Whose Meta kernels don't tell what the CPU kernels return.
+_ON_CPU = ("_embedding_bag",)
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
 
 
@@ -68,7 +76,7 @@ def _handler(full_name: str) -> Handler | None:
         return mutable(op, functional_of(op))
     if any(r.alias_info for r in schema.returns):
         return None
-    if torch.Tag.nondeterministic_seeded in op.tags:
+    if torch.Tag.nondeterministic_seeded in op.tags or base.startswith(_ON_CPU):
         return _on_cpu(op)
     if not any("Tensor" in str(r.type) for r in schema.returns):
         return _on_cpu(op)

@@ -48,6 +48,11 @@ def layout_of_tensor(tensor: Tensor) -> Layout:
     return layout_of(tensor.shape, tensor.dtype, None if tensor.is_contiguous() else tensor.stride())
 
 
+def offset_of(tensor: Tensor) -> int:
+    offset: int = tensor.storage_offset()  # type: ignore[assignment]  # never a SymInt: no tracing here
+    return offset
+
+
 def is_whole(tensor: Tensor, cell: Cell) -> bool:
     """Does the tensor show its storage's value as it is?"""
     layout = cell.layout
@@ -63,7 +68,7 @@ def read(tensor: Tensor) -> Cell:
     """A cell with the tensor's value: the storage's own, or one made by recording how the tensor views it."""
     cell = cell_of(tensor)
     if not is_whole(tensor, cell):
-        cell = views.record_read(cell, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+        cell = views.record_read(cell, tensor.dtype, tuple(tensor.shape), tensor.stride(), offset_of(tensor))
     if tensor.is_conj() or tensor.is_neg():
         cell = views.record_bits(cell, tensor.is_conj(), tensor.is_neg())
     return cell
@@ -75,7 +80,7 @@ def write(tensor: Tensor, value: Cell) -> None:
     if tensor.is_conj() or tensor.is_neg():
         value = views.record_bits(value, tensor.is_conj(), tensor.is_neg())
     if not is_whole(tensor, cell):
-        value = views.record_write(cell, value, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+        value = views.record_write(cell, value, tuple(tensor.shape), tensor.stride(), offset_of(tensor))
     cell.assign(value)
 
 

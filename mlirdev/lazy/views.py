@@ -69,6 +69,7 @@ def record_read(cell: Cell, dtype: torch.dtype, size: Shape, stride: Shape, offs
     if 0 in size:
         return empty(size, dtype)
     base = _as_memory(cell, dtype)
+    _check_bounds(base.layout, size, stride, offset)
     steps = chain(tuple(base.layout.shape), size, stride, offset)
     if steps is None:
         args = (sizes(size), sizes(stride), Size(offset))
@@ -78,11 +79,23 @@ def record_read(cell: Cell, dtype: torch.dtype, size: Shape, stride: Shape, offs
     return base
 
 
+def _check_bounds(base: Layout, size: Shape, stride: Shape, offset: int) -> None:
+    """Raise as eager does for a view beyond its storage. The Meta kernels that made the view don't look."""
+    need = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if need > math.prod(base.shape):
+        itemsize = base.dtype.itemsize
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+            f"requiring a storage size of {need * itemsize} are out of bounds for storage of size {base.nbytes}"
+        )
+
+
 def record_write(cell: Cell, value: Cell, size: Shape, stride: Shape, offset: int) -> Cell:
     """The storage's value after `value` was written through a view of it."""
     if 0 in size:
         return cell
     base = _as_memory(cell, value.layout.dtype)
+    _check_bounds(base.layout, size, stride, offset)
     steps = chain(tuple(base.layout.shape), size, stride, offset)
     if steps is None or any(step.op == "aten.expand.default" for step in steps):
         template = (Ref(0), Ref(1), sizes(size), sizes(stride), Size(offset))

@@ -78,3 +78,29 @@ def test_views_that_programs_make(seed):
         else:
             assert torch.equal(follow(base, steps), want)
     assert without < 5000 * 0.05
+
+
+def test_any_strides_are_right_or_refused():
+    """Overlapping, skewed, with gaps: what as_strided takes."""
+    rng = random.Random(0)
+    for _ in range(20000):
+        shape = tuple(rng.randint(1, 5) for _ in range(rng.randint(1, 3)))
+        base = torch.arange(int(torch.Size(shape).numel())).reshape(shape)
+        size = tuple(rng.randint(1, 4) for _ in range(rng.randint(0, 3)))
+        stride = tuple(rng.randint(0, 7) for _ in size)
+        reach = sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+        if reach >= base.numel():
+            continue
+        offset = rng.randrange(base.numel() - reach)
+        steps = chain(shape, size, stride, offset)
+        if steps is not None:
+            assert torch.equal(follow(base, steps), base.as_strided(size, stride, offset))
+
+
+def test_a_plain_slice_needs_no_reshape():
+    steps = chain((8, 16), (8, 3), (16, 1), 2)
+    assert [step.op for step in steps] == ["aten.slice.Tensor"]
+
+
+def test_a_transpose_is_one_permute():
+    assert [step.op for step in chain((2, 3, 4), (2, 4, 3), (12, 1, 4), 0)] == ["aten.permute.default"]

@@ -18,7 +18,7 @@ from mlirdev.lazy.chain import Shape
 from mlirdev.lazy.handlers import handles
 from mlirdev.lazy.layouts import contiguous_stride, layout_of
 from mlirdev.lazy.overloads import op
-from mlirdev.lazy.storage import CPU, META, cell_of, new_tensor, restrided, span
+from mlirdev.lazy.storage import CPU, META, cell_of, new_tensor, offset_of, restrided, span
 from mlirdev.lazy.trace import Cell
 
 aten = torch.ops.aten
@@ -37,7 +37,7 @@ def view(self: Tensor, size: Sequence[int]) -> Any:
 
 @handles("_reshape_alias")
 def _reshape_alias(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Any:
-    return restrided(self, tuple(size), tuple(stride), self.storage_offset())
+    return restrided(self, tuple(size), tuple(stride), offset_of(self))
 
 
 @handles("unfold")
@@ -85,9 +85,7 @@ def set_storage(self: Tensor, source: torch.UntypedStorage) -> Any:
 
 @handles("set_.source_Tensor")
 def set_tensor(self: Tensor, source: Tensor) -> Any:
-    return set_storage_offset(
-        self, source.untyped_storage(), source.storage_offset(), source.shape, source.stride()
-    )
+    return set_storage_offset(self, source.untyped_storage(), source.storage_offset(), source.shape, source.stride())
 
 
 @handles("set_")
@@ -113,7 +111,7 @@ def resize_(self: Tensor, size: Sequence[int], memory_format: torch.memory_forma
     strides = contiguous_stride(shape)
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(shape, device="meta", memory_format=memory_format).stride()
-    grow(self, shape, span(shape, strides, self.storage_offset()))
+    grow(self, shape, span(shape, strides, offset_of(self)))
     return set_storage_offset(self, self.untyped_storage(), self.storage_offset(), shape, strides)
 
 
@@ -137,5 +135,3 @@ def grow(tensor: Tensor, shape: tuple[int, ...], need: int) -> None:
 def _longer(cell: Cell, count: int, have: int) -> Cell:
     flat = views.in_memory_order(cell, (have,))
     return op("aten.cat.default", [flat, views.empty((count - have,), cell.layout.dtype)])
-
-

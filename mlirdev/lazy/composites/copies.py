@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from mlirdev.lazy import pinned, views
-from mlirdev.lazy.composites.factories import check_device
 from mlirdev.lazy.device import download, upload
 from mlirdev.lazy.handlers import handles
+from mlirdev.lazy.operands import check_device
 from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, read, relabelled, write
 
 aten = torch.ops.aten

@@ -9,13 +9,8 @@ from torch import Tensor
 
 from mlirdev.lazy import views
 from mlirdev.lazy.handlers import handles
-from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, relabelled, restrided, span
-
-
-def check_device(device: torch.device | None) -> None:
-    """Raise as eager does for a device that doesn't exist."""
-    if device is not None and device.type == DEVICE_TYPE and device.index not in (None, 0):
-        raise RuntimeError(f"invalid device ordinal {device.index}: there is one device, {DEVICE_TYPE}:0")
+from mlirdev.lazy.operands import check_device
+from mlirdev.lazy.storage import new_tensor, relabelled, restrided, span
 
 
 @handles("empty.memory_format")

@@ -19,14 +19,14 @@ from torch import Tensor
 from mlirdev.graph import ScalarRef
 from mlirdev.lazy import rng, views
 from mlirdev.lazy.chain import Shape, sizes
+from mlirdev.lazy.composites.copies import copy_stride
 from mlirdev.lazy.handlers import handles
 from mlirdev.lazy.layouts import Layout, layout_of
+from mlirdev.lazy.operands import check_device
 from mlirdev.lazy.overloads import named, op
 from mlirdev.lazy.record import record
 from mlirdev.lazy.storage import new_tensor, read, relabelled, write
 from mlirdev.lazy.trace import Cell, Entry
-from mlirdev.lazy.composites.copies import copy_stride
-from mlirdev.lazy.composites.factories import check_device
 
 _entries: dict[Layout, Entry] = {}
 
@@ -125,7 +125,7 @@ def normal_of_tensors(
     if isinstance(std, float):
         _check_std(std)
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
-    shape = tuple(torch.broadcast_shapes(*(t.shape for t in tensors)))
+    shape = tuple(torch.broadcast_shapes(*(t.shape for t in tensors)))  # type: ignore[no-untyped-call]
     dtype = tensors[0].dtype
     scaled = op("aten.mul.Tensor", normal(shape, computing(dtype), generator), std)
     return new_tensor(views.cast(op("aten.add.Tensor", scaled, mean), dtype))

@@ -79,12 +79,14 @@ def lstm_cell_backward(
     cell = mul(hidden, o, complement(mul(tanh_cy, tanh_cy)))
     if grad_cy is not None:
         cell = add(cell, read(grad_cy))
-    gates = cat([
-        mul(cell, g, i, complement(i)),
-        mul(cell, read(cx), f, complement(f)),
-        mul(cell, i, complement(mul(g, g))),
-        mul(hidden, tanh_cy, o, complement(o)),
-    ])
+    gates = cat(
+        [
+            mul(cell, g, i, complement(i)),
+            mul(cell, read(cx), f, complement(f)),
+            mul(cell, i, complement(mul(g, g))),
+            mul(hidden, tanh_cy, o, complement(o)),
+        ]
+    )
     bias = new_tensor(sum_rows(gates)) if has_bias else None
     return new_tensor(gates), new_tensor(mul(cell, f)), bias
 
