@@ -85,7 +85,7 @@ class Grouping:
         for producer in self._producers(node):
             group.before |= self._groups[producer].before | 1 << producer
         self._spread(group)
-        group.inputs = {self._graph.base(v) for v in node.reads if isinstance(v.type, ir.RankedTensorType)}
+        group.inputs = {self._graph.base(v) for v in node.reads if self._is_memory(v)}
         return group
 
     def _sizes(self, node: OpNode) -> tuple[PlanDim, PlanDim]:
@@ -96,6 +96,11 @@ class Grouping:
         widest = max(zip(node.operands, node.nest.maps, strict=True), key=lambda pair: len(pair[1]))[0]
         visited = self._trace.numel(widest)
         return visited, visited if made is None else made
+
+    def _is_memory(self, value: ir.Value) -> bool:
+        """Whether a value is a tensor that some kernel or the caller has written."""
+        definer = self._graph.definer.get(self._graph.base(value))
+        return isinstance(value.type, ir.RankedTensorType) and (definer is None or definer.role is Role.ROOT)
 
     def _producers(self, node: OpNode) -> set[int]:
         """The groups that compute what a node reads, looked for through views and free ops."""
