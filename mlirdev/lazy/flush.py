@@ -44,6 +44,8 @@ launchables: dict[Any, Launchable] = {}
 
 def flush(trace: Trace, cause: str) -> None:
     """Launch everything recorded in `trace`; afterwards the cells that held its values have buffers."""
+    # First of all: a forked child must neither wait for locks of its parent's threads nor talk to its workers.
+    trace.stream.device.check()
     with _lock:
         if trace.done:
             return

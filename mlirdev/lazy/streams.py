@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterator
 
 from mlirdev.events import Sync, emit
-from mlirdev.lazy import flush, setup
+from mlirdev.lazy import setup
 from mlirdev.lazy.device import device
+from mlirdev.lazy.flush import flush_stream
 from mlirdev.lazy.lines import here, source_line
 from mlirdev.lazy.trace import current_stream, set_stream
 from mlirdev.runtime import Event, Stream
@@ -57,13 +58,6 @@ def recording_on(stream: Stream) -> Iterator[None]:
         yield
     finally:
         set_stream(before)
-
-
-def flush_stream(stream: Stream, cause: str) -> None:
-    """Launch everything recorded for a stream."""
-    # First, as a forked child would wait for locks that nobody gives back.
-    device().check()
-    flush.flush_stream(stream, cause)
 
 
 def record_event(event: Event, stream: Stream) -> None:
