@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from mlirdev.lazy.specs.checks import broadcast_all, c_name, cpp_type, fail, require, shown, title, wrap_dim
-from mlirdev.lazy.specs.layout import elementwise_strides, like_strides, numel, strides_of
+from mlirdev.lazy.specs.layout import elementwise_strides, like_strides, numel, strides_of, viewed_strides
 from mlirdev.lazy.specs.types import DataDependentError, Meta, OutSpec, Shape, Table, rows
 
 INDEX_DTYPES = (torch.int64, torch.int32)
@@ -192,8 +192,8 @@ def _spread_index(meta: Meta, block: Shape, before: int, after: int) -> Meta:
     lead = len(block) - len(meta.shape)
     own = strides_of(meta)
     kept = (0 if have == 1 and want != 1 else s for have, want, s in zip(meta.shape, block[lead:], own, strict=True))
-    strides = (*(1,) * before, *(0,) * lead, *kept, *(1,) * after)
-    return Meta((*(1,) * before, *block, *(1,) * after), meta.dtype, strides)
+    shape = (*(1,) * before, *block, *(1,) * after)
+    return Meta(shape, meta.dtype, viewed_strides(block, ((0,) * lead + tuple(kept)), shape))
 
 
 def index_put(self: Meta, indices: tuple[Meta | None, ...], values: Meta, *_: Any) -> OutSpec:

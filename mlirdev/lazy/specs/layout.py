@@ -149,6 +149,28 @@ def _infer_dense(shape: Shape, strides: tuple[int, ...]) -> Strides:
     return normal(shape, _compatible(shape, _sorted_dims(shape, [strides], ties_by_size=True), zero_is_one=True))
 
 
+def viewed_strides(old: Shape, strides: Shape, new: Shape) -> Shape | None:
+    """ATen's `computeStride`: walks both shapes from the back, one memory-contiguous chunk at a time."""
+    if 0 in old:
+        return strides if old == new else contiguous_strides(new)
+    result = [1] * len(new)
+    at, base = len(new) - 1, strides[-1] if strides else 1
+    chunk = filled = 1
+    for i in range(len(old) - 1, -1, -1):
+        chunk *= old[i]
+        if i and (old[i - 1] == 1 or strides[i - 1] == chunk * base):
+            continue
+        while at >= 0 and (filled < chunk or new[at] == 1):
+            result[at] = filled * base
+            filled *= new[at]
+            at -= 1
+        if filled != chunk:
+            return None
+        if i:
+            base, chunk, filled = strides[i - 1], 1, 1
+    return tuple(result) if at < 0 else None
+
+
 def elementwise_strides(shape: Shape, operands: Sequence[Meta]) -> Strides:
     """Strides of TensorIterator's new output of the broadcast `shape`."""
     if all(o.stride is None and (o.shape == shape or not o.shape) for o in operands) and 0 not in shape:

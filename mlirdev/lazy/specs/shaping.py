@@ -14,6 +14,7 @@ from mlirdev.lazy.specs.layout import (
     strides_of,
     suggested_format,
     suggested_strides,
+    viewed_strides,
 )
 from mlirdev.lazy.specs.promotion import result_dtype
 from mlirdev.lazy.specs.types import Meta, OutSpec, Row, Shape, Table, rows
@@ -242,28 +243,6 @@ def unsafe_view(self: Meta, size: Shape) -> OutSpec:
             "contiguous subspaces). Use .reshape(...) instead."
         )
     return OutSpec(shape, self.dtype, normal(shape, strides))
-
-
-def viewed_strides(old: Shape, strides: Shape, new: Shape) -> Shape | None:
-    """ATen's `computeStride`: walks both shapes from the back, one memory-contiguous chunk at a time."""
-    if 0 in old:
-        return strides if old == new else contiguous_strides(new)
-    result = [1] * len(new)
-    at, base = len(new) - 1, strides[-1] if strides else 1
-    chunk = filled = 1
-    for i in range(len(old) - 1, -1, -1):
-        chunk *= old[i]
-        if i and (old[i - 1] == 1 or strides[i - 1] == chunk * base):
-            continue
-        while at >= 0 and (filled < chunk or new[at] == 1):
-            result[at] = filled * base
-            filled *= new[at]
-            at -= 1
-        if filled != chunk:
-            return None
-        if i:
-            base, chunk, filled = strides[i - 1], 1, 1
-    return tuple(result) if at < 0 else None
 
 
 def infer_size(size: Shape, elements: int) -> Shape:
