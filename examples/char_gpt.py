@@ -15,6 +15,7 @@ import argparse
 import math
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -42,9 +43,6 @@ class Text:
 
     def encode(self, text: str) -> list[int]:
         return [self.number[character] for character in text]
-
-    def decode(self, numbers: list[int]) -> str:
-        return "".join(self.characters[i] for i in numbers)
 
 
 def get_batch(data: Tensor, batch: int, context: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -119,13 +117,13 @@ class GPT(nn.Module):
         return logits, loss
 
     @torch.no_grad()
-    def generate(self, tokens: Tensor, count: int, temperature: float = 0.8) -> Tensor:
-        """`tokens` (batch, length) with `count` more, drawn one at a time."""
+    def generate(self, tokens: Tensor, count: int, temperature: float = 0.8) -> Iterator[int]:
+        """What the model writes after `tokens` (1, length), a character at a time."""
         for _ in range(count):
             logits, _ = self(tokens[:, -self.context :])
             probabilities = F.softmax(logits[:, -1] / temperature, dim=-1)
             tokens = torch.cat([tokens, torch.multinomial(probabilities, num_samples=1)], dim=1)
-        return tokens
+            yield int(tokens[0, -1])
 
 
 # --- training -------------------------------------------------------------------------------------
@@ -222,9 +220,11 @@ def main() -> int:
     apart = train(args, text, runs)
 
     model = runs[0].model.eval()
+    print(f"\n--- written by the model on {args.device}\ndef ", end="")
     prompt = torch.tensor([text.encode("def ")], device=args.device)
-    written = text.decode(model.generate(prompt, args.sample)[0].tolist())
-    print(f"\n--- written by the model on {args.device}\n{written}\n---")
+    for number in model.generate(prompt, args.sample):
+        print(text.characters[number], end="", flush=True)
+    print("\n---")
     for run in runs:
         print(f"{run.device}: {run.seconds:.1f} s of training and evaluation")
     if len(runs) > 1:
