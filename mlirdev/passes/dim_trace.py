@@ -51,8 +51,8 @@ class DimTrace:
         self, graph: OpGraph, input_shapes: dict[ir.Value, tuple[PlanDim, ...]], syms: dict[ir.Value, Sym]
     ) -> None:
         self._graph = graph
-        self._shapes = dict(input_shapes)
-        self._dims: dict[ir.Value, PlanDim | None] = dict(syms)
+        self._shapes: dict[ir.Value, tuple[PlanDim, ...]] = {**input_shapes}
+        self._dims: dict[ir.Value, PlanDim | None] = {**syms}
 
     def shape(self, value: ir.Value) -> tuple[PlanDim, ...]:
         """The shape of a tensor value. Raises InternalError for a size that depends on data."""
@@ -186,9 +186,9 @@ def apply_affine(expr: ir.AffineExpr, values: list[PlanDim], dims: int) -> PlanD
     if isinstance(expr, ir.AffineConstantExpr):
         return int(expr.value)
     if isinstance(expr, ir.AffineDimExpr):
-        return values[expr.position]
+        return values[int(expr.position)]
     if isinstance(expr, ir.AffineSymbolExpr):
-        return values[dims + expr.position]
+        return values[dims + int(expr.position)]
     operation = next(name for kind, name in AFFINE.items() if isinstance(expr, kind))
     return fold(operation, apply_affine(expr.lhs, values, dims), apply_affine(expr.rhs, values, dims))
 

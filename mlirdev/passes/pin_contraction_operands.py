@@ -16,7 +16,7 @@ from mlirdev.target import Target
 
 NAME = "pin-contraction-operands"
 PREFIX = "__pin"
-READERS = ("contraction", "convolution")
+READERS = ("contraction", "convolution", "pooling")
 
 
 def run(module: ir.Module, target: Target) -> None:
