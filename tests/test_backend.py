@@ -11,8 +11,10 @@ import pytest
 import torch
 
 import mlirdev
-from mlirdev import events
+from mlirdev import backend, events
 
+# Where mlirdev isn't installed and another test imported it before torch, nothing has attached it.
+backend.attach()
 M = torch.mlirdev  # type: ignore[attr-defined]
 
 

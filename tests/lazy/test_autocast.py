@@ -9,6 +9,9 @@ import torch
 from torch.nn import functional as F
 
 import mlirdev
+from mlirdev import backend
+
+backend.attach()
 
 
 @pytest.fixture(autouse=True)
