@@ -32,6 +32,7 @@ FAMILIES = (
     "losses",
     "indexing",
     "shaping",
+    "view_copies",
     "factories",
     "sorting",
     "resampling",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from mlirdev.lazy.specs.checks import c_name, check_expandable, crossed, fail, require, shown, title
 from mlirdev.lazy.specs.layout import strides_of
 from mlirdev.lazy.specs.pointwise import elementwise
@@ -183,6 +185,14 @@ def linear(input: Meta, weight: Meta, bias: Meta | None = None) -> OutSpec:
     return OutSpec(shape, input.dtype)
 
 
+def mm_in(self: Meta, mat2: Meta, out_dtype: torch.dtype) -> OutSpec:
+    return mm(self, mat2)._replace(dtype=out_dtype)
+
+
+def bmm_in(self: Meta, mat2: Meta, out_dtype: torch.dtype) -> OutSpec:
+    return bmm(self, mat2)._replace(dtype=out_dtype)
+
+
 def linear_backward(
     self: Meta, grad_output: Meta, weight: Meta, output_mask: tuple[bool, bool, bool]
 ) -> tuple[OutSpec | None, ...]:
@@ -205,5 +215,7 @@ TABLE: Table = {
     **rows(dot, "dot vdot"),
     **rows(addr, "addr"),
     **rows(linear, "linear"),
+    **rows(mm_in, "mm.dtype"),
+    **rows(bmm_in, "bmm.dtype"),
     **rows(linear_backward, "linear_backward"),
 }

@@ -116,12 +116,20 @@ def fill(self: Meta, value: Any) -> OutSpec:
     return OutSpec(self.shape, self.dtype, like_strides(self))
 
 
+def zero(self: Meta) -> OutSpec:
+    return OutSpec(self.shape, self.dtype, like_strides(self))
+
+
 def copy(self: Meta, src: Meta, non_blocking: bool = False) -> OutSpec:
     return OutSpec(self.shape, self.dtype, like_strides(self))
 
 
 def lift(self: Meta) -> OutSpec:
     return OutSpec(self.shape, self.dtype, self.stride)
+
+
+def lift_fresh_copy(self: Meta) -> OutSpec:
+    return OutSpec(self.shape, self.dtype)
 
 
 def _strides_like(self: Meta, memory_format: torch.memory_format | None) -> Strides:
@@ -159,6 +167,16 @@ def arange_end(end: float, dtype: torch.dtype | None = None, *_: Any) -> OutSpec
 
 def arange_start(start: float, end: float, dtype: torch.dtype | None = None, *_: Any) -> OutSpec:
     return arange(start, end, 1, dtype)
+
+
+def inclusive_range(start: float, end: float, step: float = 1, dtype: torch.dtype | None = None, *_: Any) -> OutSpec:
+    """The deprecated `range`: its end belongs to it."""
+    require(step != 0, "step must be nonzero")
+    return OutSpec((int((end - start) / step) + 1,), dtype or torch.get_default_dtype())
+
+
+def range_start(start: float, end: float, dtype: torch.dtype | None = None, *_: Any) -> OutSpec:
+    return inclusive_range(start, end, 1, dtype)
 
 
 def linspace(start: Any, end: Any, steps: int, dtype: torch.dtype | None = None, *_: Any) -> OutSpec:
@@ -227,11 +245,15 @@ TABLE: Table = {
     **rows(clone, "clone"),
     **rows(to_copy, "_to_copy"),
     **rows(fill, "fill.Scalar fill.Tensor"),
+    **rows(zero, "zero"),
     **rows(copy, "copy"),
-    **rows(lift, "lift lift_fresh_copy"),
+    **rows(lift, "lift"),
+    **rows(lift_fresh_copy, "lift_fresh_copy"),
     **rows(arange_end, "arange"),
     **rows(arange_start, "arange.start"),
     **rows(arange, "arange.start_step"),
+    **rows(inclusive_range, "range.step"),
+    **rows(range_start, "range"),
     **rows(linspace, "linspace linspace.Tensor_Tensor linspace.Tensor_Scalar linspace.Scalar_Tensor"),
     **rows(logspace, "logspace logspace.Tensor_Tensor logspace.Tensor_Scalar logspace.Scalar_Tensor"),
     **rows(eye, "eye"),

@@ -269,7 +269,7 @@ TABLE: Table = {
     **rows(take, "take"),
     **rows(put, "put"),
     **rows(index, "index.Tensor _unsafe_index.Tensor"),
-    **rows(index_put, "index_put _unsafe_index_put"),
+    **rows(index_put, "index_put _unsafe_index_put _index_put_impl"),
     **rows(masked_index, "_unsafe_masked_index"),
     **rows(masked_index_put, "_unsafe_masked_index_put_accumulate"),
     **rows(masked_fill, "masked_fill.Scalar masked_fill.Tensor"),

@@ -211,11 +211,13 @@ special_spherical_bessel_j0
 BINARY_FLOAT = """
 atan2 copysign.Scalar copysign.Tensor div.Scalar div.Tensor xlogy.Tensor xlogy.Scalar_Other xlogy.Scalar_Self
 special_xlog1py special_xlog1py.other_scalar special_xlog1py.self_scalar special_zeta special_zeta.other_scalar
-special_zeta.self_scalar special_chebyshev_polynomial_t special_chebyshev_polynomial_u
-special_chebyshev_polynomial_v special_chebyshev_polynomial_w special_hermite_polynomial_h
-special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p
-special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v
-special_shifted_chebyshev_polynomial_w
+special_zeta.self_scalar
+"""
+
+POLYNOMIALS = """
+chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h
+hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t
+shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w
 """
 
 COMPARISONS = "eq ne lt le gt ge"
@@ -263,6 +265,10 @@ TABLE: Table = {
         "__rshift__.Tensor __rshift__.Scalar",
     ),
     **rows(pointwise(2, to_float), BINARY_FLOAT),
+    **rows(
+        pointwise(2, to_float),
+        " ".join(f"special_{name} special_{name}.n_scalar special_{name}.x_scalar" for name in POLYNOMIALS.split()),
+    ),
     **rows(complex_pair, "complex polar"),
     **rows(power, "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar"),
     **rows(div_mode, "div.Tensor_mode div.Scalar_mode"),

@@ -214,8 +214,8 @@ def norm(self: Meta, p: float | None = None, dim: Dims = None, keepdim: bool = F
     return OutSpec(reduced(self.shape, dim, keepdim), real_of(dtype or self.dtype))
 
 
-def full_norm(self: Meta, p: float = 2) -> OutSpec:
-    return OutSpec((), real_of(self.dtype))
+def full_norm(self: Meta, p: float | None = 2, dtype: torch.dtype | None = None) -> OutSpec:
+    return OutSpec((), real_of(dtype or self.dtype))
 
 
 def _name(dtype: torch.dtype) -> str:
@@ -283,7 +283,7 @@ TABLE: Table = {
     **rows(dim_sum, "sum.dim_IntList prod.dim_int nansum"),
     **rows(full_mean, "mean"),
     **rows(dim_mean, "mean.dim"),
-    **rows(full(to_bool), "all any"),
+    **rows(full(to_bool), "all any _is_all_true _is_any_true"),
     **rows(over_dims(to_bool), "all.dim any.dim"),
     **rows(over_given_dims(to_bool), "all.dims any.dims"),
     **rows(full_extreme("max"), "max"),
@@ -304,10 +304,10 @@ TABLE: Table = {
     **rows(logsumexp, "logsumexp"),
     **rows(vector_norm, "linalg_vector_norm"),
     **rows(norm, "norm.ScalarOpt_dim norm.ScalarOpt_dim_dtype"),
-    **rows(full_norm, "norm.Scalar"),
+    **rows(full_norm, "norm.Scalar norm.ScalarOpt_dtype"),
     **rows(scan, "cumsum cumprod"),
     **rows(scan_with_index, "cummax cummin"),
-    **rows(logcumsumexp, "logcumsumexp"),
+    **rows(logcumsumexp, "logcumsumexp _logcumsumexp"),
     **rows(softmax("softmax_lastdim_kernel_impl"), "_softmax"),
     **rows(softmax("log_softmax_lastdim_kernel_impl"), "_log_softmax"),
     **rows(softmax_backward, "_softmax_backward_data _log_softmax_backward_data"),
