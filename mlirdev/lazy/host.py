@@ -79,7 +79,7 @@ def _value(arg: Arg, tensors: Iterator[Tensor], scalars: Sequence[Scalar]) -> An
 @functools.cache
 def function_of(op: str) -> Callable[..., Any]:
     """The function behind an overload's full name: one of ours, or PyTorch's."""
-    if op.startswith("mlirdev."):
+    if op in OWN_OPS:
         return OWN_OPS[op]
     namespace, name, overload = op.rsplit(".", 2)
     function: Callable[..., Any] = getattr(getattr(getattr(torch.ops, namespace), name), overload)

@@ -1,4 +1,4 @@
-"""The ops of our own, on CPU tensors: what a node `mlirdev.…` means."""
+"""The ops that PyTorch doesn't have on CPU tensors: what a node `mlirdev.…` means, and few others."""
 
 from __future__ import annotations
 
@@ -76,10 +76,23 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
+def linear_backward(
+    x: Tensor, grad: Tensor, weight: Tensor, output_mask: Sequence[bool]
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """aten.linear_backward, which PyTorch has on no CPU."""
+    rows, columns = x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
+    return (
+        grad @ weight if output_mask[0] else None,
+        columns.t() @ rows if output_mask[1] else None,
+        columns.sum(0) if output_mask[2] else None,
+    )
+
+
 OWN_OPS: dict[str, Callable[..., Any]] = {
     "mlirdev.strided_read": strided_read,
     "mlirdev.strided_write": strided_write,
     "mlirdev.bitcast": bitcast,
     "mlirdev.empty": empty,
     "mlirdev.philox": philox,
+    "aten.linear_backward.default": linear_backward,
 }

@@ -24,11 +24,14 @@ from mlirdev.lazy.operands import check_device, operand, operand_layout
 from mlirdev.lazy.record import record
 from mlirdev.lazy.specs import Meta, rule_for
 from mlirdev.lazy.specs.arguments import argument_class, structural_scalar
+from mlirdev.lazy.storage import whole_cell
 from mlirdev.lazy.trace import Cell, Entry
 
 Scalar = float | int | bool
 _IGNORED = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
 _MISSING = object()
+_PROBES = (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 0.1)
+_TENSORS = frozenset({Tensor, torch.nn.Parameter})
 _SCALAR_TYPES = {float: "float", int: "int", bool: "bool"}
 
 
@@ -40,6 +43,7 @@ class Param:
     kind: str  # argument class
     default: Any
     ignored: bool  # not part of the Graph: the device, memory layouts
+    varies: bool  # a number here is a run-time scalar whatever its value
 
 
 @dataclass
@@ -61,11 +65,7 @@ class Overload:
         self.positions = {p.name: i for i, p in enumerate(self.params)}
         self.defaults = tuple(p.default for p in self.params)
         self.table: dict[Any, Entry | None] = {}
-
-    def takes_any_number(self, position: int) -> bool:
-        """Is every number in this argument a run-time scalar?"""
-        name = self.params[position].name
-        return not any(structural_scalar(self.name, name, n) for n in (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 0.1))
+        tables.append(self.table)
 
     def call(self, *args: Any, **kwargs: Any) -> tuple[Cell | None, ...]:
         """Record the op on tensors or cells; a cell per result, None where it has none."""
@@ -84,8 +84,26 @@ class Overload:
     def resolve(self, full: list[Any]) -> tuple[Entry | None, Call]:
         """The entry of a bound call, with the cells and scalars that a recording of it takes."""
         call = Call([], [], [])
+        part, cells = call.key.append, call.cells.append
         for param, value in zip(self.params, full, strict=True):
-            _add(call, self.name, param, value)
+            # The commonest arguments here, for speed; the others in `_add`.
+            kind = type(value)
+            if value is None:
+                part(None)
+            elif param.kind == "tensor":
+                cell = whole_cell(value) if kind in _TENSORS else None
+                if cell is None:
+                    _add_tensor(call, self.name, param, value)
+                else:
+                    part(cell.layout)
+                    cells(cell)
+            elif param.varies and kind in _SCALAR_TYPES:
+                part(kind)
+                call.scalars.append(value)
+            elif kind is bool or (kind is int and param.kind == "size"):
+                part(value)
+            else:
+                _add(call, self.name, param, value)
         key = tuple(call.key)
         entry = self.table.get(key, _MISSING)
         if entry is _MISSING:
@@ -106,6 +124,14 @@ class Overload:
 
 
 _overloads: dict[str, Overload] = {}
+# Every intern table, to be emptied when what the rules answer changes.
+tables: list[dict[Any, Any]] = []
+
+
+def forget() -> None:
+    """Ask the rules again from now on: the default dtype was changed."""
+    for table in tables:
+        table.clear()
 
 
 def overload_of(op: torch._ops.OpOverload) -> Overload:
@@ -134,7 +160,8 @@ def op(name: str, *args: Any, **kwargs: Any) -> Cell:
 def _param(op_name: str, argument: torch._C.Argument) -> Param:
     default = argument.default_value if argument.has_default_value() else None
     kind = argument_class(argument, op_name)
-    return Param(argument.name, kind, default, argument.name in _IGNORED)
+    varies = kind in ("scalar", "tensor") and not any(structural_scalar(op_name, argument.name, n) for n in _PROBES)
+    return Param(argument.name, kind, default, argument.name in _IGNORED, varies)
 
 
 def _add(call: Call, op: str, param: Param, value: Any) -> None:

@@ -4,6 +4,7 @@ Installed with the first device tensor. Each patch hands every other device to t
 
     repr        the values are formatted on one CPU copy, not by a dozen device ops
     pickle      a device tensor is saved as a CPU one, so a checkpoint loads without mlirdev
+    set_default_dtype         the results' dtypes that are remembered follow from it
     map_location, deepcopy    storages of ours are made around a copied cell
 """
 
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor, UntypedStorage
 from torch.storage import _StorageBase
 
+from mlirdev.lazy import overloads
 from mlirdev.lazy.device import download, upload
 from mlirdev.lazy.storage import DEVICE_TYPE, read
 from mlirdev.lazy.trace import Cell
@@ -28,6 +30,7 @@ def install() -> None:
     _patch_repr()
     _patch_pickle()
     _patch_storages()
+    _patch_default_dtype()
 
 
 def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -63,6 +66,15 @@ def _patch_pickle() -> None:
             torch._utils._rebuild_device_tensor_from_cpu_tensor,
             (cpu, self.dtype, str(self.device), self.requires_grad),
         )
+
+
+def _patch_default_dtype() -> None:
+    for name in ("set_default_dtype", "set_default_tensor_type"):
+
+        @replaces(torch, name)
+        def set_default(original: Any, *args: Any, **kwargs: Any) -> Any:
+            overloads.forget()
+            return original(*args, **kwargs)
 
 
 def _patch_storages() -> None:

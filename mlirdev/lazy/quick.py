@@ -13,8 +13,8 @@ from typing import Any
 from torch import Tensor
 
 from mlirdev.lazy.lines import forward, getframe, is_grad_enabled, is_user_file, sequence_number, where_of
-from mlirdev.lazy.overloads import Overload, Scalar
-from mlirdev.lazy.storage import create
+from mlirdev.lazy.overloads import Overload, Scalar, tables
+from mlirdev.lazy.storage import create, whole_cell
 from mlirdev.lazy.trace import Cell, Entry, Trace, current_trace, enter, recorder
 
 Handler = Callable[..., Any]
@@ -80,24 +80,13 @@ def _written(trace: Trace, cell: Cell, words: tuple[Any, ...], scalars: tuple[Sc
     return True
 
 
-def _cell(tensor: Any) -> Cell | None:
-    """The cell of a tensor that shows its storage's value as it is, contiguous; else None."""
-    try:
-        cell: Cell = tensor.untyped_storage().cell
-    except AttributeError:  # a number, or a CPU tensor
-        return None
-    layout = cell.layout
-    if tensor.dtype is layout.quick_dtype and tensor.shape == layout.shape and tensor.is_contiguous():
-        return cell
-    return None
-
-
 class _Table(dict[Any, "Entry | None"]):
     """Entries by the operands' layouts and the numbers' types."""
 
     def __init__(self, overload: Overload) -> None:
         super().__init__()
         self.overload = overload
+        tables.append(self)
 
     def learn(self, key: Any, args: list[Any], target: Cell | None = None) -> Entry | None:
         """The entry of a key met for the first time, None if it isn't for the short way."""
@@ -114,7 +103,7 @@ def unary(overload: Overload, slow: Handler) -> Handler:
     table = _Table(overload)
 
     def handler(self: Tensor, **rest: Any) -> Any:
-        cell = _cell(self)
+        cell = whole_cell(self)
         if cell is None or rest:
             return slow(self, **rest)
         layout = cell.layout
@@ -134,7 +123,7 @@ def unary_(overload: Overload, slow: Handler) -> Handler:
     table = _Table(overload)
 
     def handler(self: Tensor, **rest: Any) -> Any:
-        cell = _cell(self)
+        cell = whole_cell(self)
         if cell is None or rest:
             return slow(self, **rest)
         layout = cell.layout
@@ -151,14 +140,14 @@ def unary_(overload: Overload, slow: Handler) -> Handler:
 def binary(overload: Overload, slow: Handler) -> Handler:
     """op(tensor, tensor) and op(tensor, number)"""
     table = _Table(overload)
-    numbers = _NUMBERS if overload.takes_any_number(1) else frozenset()
+    numbers = _NUMBERS if overload.params[1].varies else frozenset()
 
     def handler(self: Any, other: Any, **rest: Any) -> Any:
-        a = _cell(self)
+        a = whole_cell(self)
         if a is None or rest:
             return slow(self, other, **rest)
         kind = type(other)
-        b = None if kind in numbers else _cell(other)
+        b = None if kind in numbers else whole_cell(other)
         if b is None and kind not in numbers:
             return slow(self, other)
         key = (a.layout, kind if b is None else b.layout)
@@ -179,14 +168,14 @@ def binary(overload: Overload, slow: Handler) -> Handler:
 def binary_(overload: Overload, slow: Handler) -> Handler:
     """op_(tensor, tensor) and op_(tensor, number)"""
     table = _Table(overload)
-    numbers = _NUMBERS if overload.takes_any_number(1) else frozenset()
+    numbers = _NUMBERS if overload.params[1].varies else frozenset()
 
     def handler(self: Any, other: Any, **rest: Any) -> Any:
-        a = _cell(self)
+        a = whole_cell(self)
         if a is None or rest:
             return slow(self, other, **rest)
         kind = type(other)
-        b = None if kind in numbers else _cell(other)
+        b = None if kind in numbers else whole_cell(other)
         if b is None and kind not in numbers:
             return slow(self, other)
         key = (a.layout, kind if b is None else b.layout)

@@ -1,38 +1,107 @@
-"""Recording one node: the long way, for any op; dispatch.py has shorter ones for the common shapes."""
+"""Recording nodes: the long way, for any op; quick.py has shorter ones for the commonest calls.
+
+Each of these is a loop around the atomic step of trace.py: numbers are looked up, and if somebody else
+recorded or flushed before they were used, looked up again.
+"""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
 
-from mlirdev.lazy.lines import getframe, is_grad_enabled, note, where_of
-from mlirdev.lazy.trace import Cell, Entry, current_trace, enter, new_cell, recorder
+from mlirdev.lazy.layouts import Layout
+from mlirdev.lazy.lines import forward, getframe, is_grad_enabled, sequence_number, where_of
+from mlirdev.lazy.trace import Cell, Entry, Trace, current_trace, enter, new_cell, recorder
+
+Scalars = Sequence["float | int | bool"]
 
 
-def record(entry: Entry, cells: Sequence[Cell], scalars: Sequence[float | int | bool] = ()) -> tuple[Cell, ...]:
+def record(entry: Entry, cells: Sequence[Cell], scalars: Scalars = ()) -> tuple[Cell, ...]:
     """Record a node whose operands are these cells' values now; a cell per result."""
-    results = tuple(new_cell(layout) for layout in entry.outputs)
+    if len(entry.outputs) == 1:
+        return (record_one(entry, cells, scalars),)
+    results = tuple([new_cell(layout) for layout in entry.outputs])
     code, at = where_of(getframe(1))
     log = (code, at, tuple([weakref.ref(cell) for cell in results]))
     while True:
-        trace = current_trace()
-        if not trace.open:
-            trace = recorder.gate(trace, entry.op)
-        words = (entry, *[enter(trace, cell) for cell in cells])
-        number = trace.count
-        after = number
+        trace = _open_trace(entry)
+        words = (entry, *[cell.number if cell.trace is trace else enter(trace, cell) for cell in cells])
+        number = after = trace.count
         for cell in results:
             cell.trace, cell.number = trace, after
             after += 1
-        # Atomic from here on (see trace.py), unless somebody recorded or flushed meanwhile.
+        # Atomic from here on: see trace.py.
         if trace.count == number and not trace.closed:
             trace.count = after
             trace.code += words
             trace.scalars += scalars
             trace.log += log
             break
+    _recorded(trace, after, log)
+    return results
+
+
+def record_one(entry: Entry, cells: Sequence[Cell], scalars: Scalars = ()) -> Cell:
+    """`record` for an op of one result."""
+    result = new_cell(entry.layout)
+    code, at = where_of(getframe(1))
+    log = (code, at, weakref.ref(result))
+    while True:
+        trace = _open_trace(entry)
+        words = (entry, *[cell.number if cell.trace is trace else enter(trace, cell) for cell in cells])
+        # Atomic from here on: see trace.py.
+        if not trace.closed:
+            result.trace, result.number = trace, trace.count
+            trace.count += 1
+            trace.code += words
+            trace.scalars += scalars
+            trace.log += log
+            break
+    _recorded(trace, result.number + 1, log)
+    return result
+
+
+def record_chain(entries: Sequence[Entry], cell: Cell) -> Cell:
+    """Record nodes of one operand and one result each, one after the other; the last one's result."""
+    if not entries:
+        return cell
+    result = new_cell(entries[-1].layout)
+    code, at = where_of(getframe(1))
+    log = (code, at, None) * (len(entries) - 1) + (code, at, weakref.ref(result))
+    while True:
+        trace = _open_trace(entries[0])
+        first = cell.number if cell.trace is trace else enter(trace, cell)
+        number = after = trace.count
+        words: list[Entry | int] = []
+        for entry in entries:
+            words += (entry, first)
+            first, after = after, after + 1
+        # Atomic from here on: see trace.py.
+        if trace.count == number and not trace.closed:
+            result.trace, result.number = trace, first
+            trace.count = after
+            trace.code += words
+            trace.log += log
+            break
+    _recorded(trace, after, log)
+    return result
+
+
+def hold(trace: Trace, number: int, layout: Layout) -> Cell:
+    """A cell for a value that `trace` has already."""
+    cell = new_cell(layout)
+    cell.trace, cell.number = trace, number
+    trace.holders.append(weakref.ref(cell))
+    return cell
+
+
+def _open_trace(entry: Entry) -> Trace:
+    trace = recorder.trace or current_trace()
+    return trace if trace.open else recorder.gate(trace, entry.op)
+
+
+def _recorded(trace: Trace, after: int, log: tuple[object, ...]) -> None:
     if is_grad_enabled():
-        note(code, at, trace.stream)
+        forward[sequence_number() - 1] = (log[0], log[1], trace.stream)  # type: ignore[assignment]
     if after > trace.checkpoint:
         recorder.check(trace)
-    return results

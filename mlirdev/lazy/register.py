@@ -51,6 +51,8 @@ rand rand.generator randn randn.generator randint randint.generator randint.low 
 randn_like randint_like randint_like.low_dtype randint_like.Tensor rand_like.generator randn_like.generator
 randint_like.generator randint_like.low_generator_dtype bernoulli bernoulli.Tensor normal.float_float
 """)
+# Composite, but better recorded as one node: their own derivatives come with them.
+_AS_ONE = _words("aten::linear")
 # Whose Meta kernels don't tell what the CPU kernels return.
 _ON_CPU = ("_embedding_bag",)
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -58,7 +60,11 @@ _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
 
 def _handler(full_name: str) -> Handler | None:
     """The handler of an overload, or None where PyTorch's own way is right."""
-    if _has_kernel(full_name, "CompositeImplicitAutograd") and not _has_kernel(full_name, "CPU"):
+    if (
+        _has_kernel(full_name, "CompositeImplicitAutograd")
+        and not _has_kernel(full_name, "CPU")
+        and full_name not in _AS_ONE
+    ):
         return None
     name = full_name.removeprefix("aten::")
     if name in _LEFT_ALONE:

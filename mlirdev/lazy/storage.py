@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -62,6 +63,18 @@ def is_whole(tensor: Tensor, cell: Cell) -> bool:
         and (tensor.is_contiguous() if layout.stride is None else tensor.stride() == layout.stride)
         and (tensor.storage_offset() == 0 or 0 in layout.shape)
     )
+
+
+def whole_cell(tensor: Any) -> Cell | None:
+    """The cell of a tensor that shows its storage's value as it is, contiguous; None for anything else."""
+    try:
+        cell: Cell = tensor.untyped_storage().cell
+    except AttributeError:  # a number, or a CPU tensor
+        return None
+    layout = cell.layout
+    if tensor.dtype is layout.quick_dtype and tensor.shape == layout.shape and tensor.is_contiguous():
+        return cell
+    return None
 
 
 def read(tensor: Tensor) -> Cell:

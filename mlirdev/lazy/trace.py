@@ -131,7 +131,7 @@ class Trace:
     """One stream's recording since its last flush."""
 
     __slots__ = ("checkpoint", "closed", "code", "count", "done", "first", "holders", "inputs", "known", "log", "open",
-                 "pending_bytes", "scalars", "seen", "started", "stream")  # fmt: skip
+                 "pending_bytes", "scalars", "seen", "started", "stream", "views")  # fmt: skip
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -146,6 +146,7 @@ class Trace:
         self.holders: list[weakref.ref[Cell]] = []  # more cells that may be pending here
         self.inputs: list[tuple[Buffer, Layout]] = []
         self.known: dict[tuple[int, Layout], int] = {}
+        self.views: dict[Any, int] = {}  # views read so far (views.py), by value and geometry
         # See limits.py. The first op's check notes where the trace begins.
         self.checkpoint = 0
         self.first: Any = None
@@ -163,7 +164,8 @@ class Trace:
 
     def clear(self) -> None:
         """Let go of everything: cells may refer to a launched trace for long."""
-        self.code, self.scalars, self.log, self.holders, self.inputs, self.known = [], [], [], [], [], {}
+        self.code, self.scalars, self.log, self.holders, self.inputs = [], [], [], [], []
+        self.known, self.views = {}, {}
         self.first = None
 
     def cells(self) -> list[Cell]:
@@ -172,7 +174,7 @@ class Trace:
         for entry in self.log[2::3]:
             if type(entry) is tuple:
                 references += entry
-            else:
+            elif entry is not None:
                 references.append(entry)
         found = [cell for cell in [reference() for reference in references] if cell is not None]
         return list({id(cell): cell for cell in found if cell.trace is self and cell.buffer is None}.values())

@@ -7,15 +7,15 @@ the written part into the value that it was cut from.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 
 import torch
 
 from mlirdev.graph import Arg, Ref, Size
 from mlirdev.lazy.chain import Shape, Step, chain, sizes
 from mlirdev.lazy.layouts import Layout, dtype_of, layout_of
-from mlirdev.lazy.record import record
-from mlirdev.lazy.trace import Cell, Entry
+from mlirdev.lazy.record import hold, record, record_chain
+from mlirdev.lazy.trace import Cell, Entry, current_trace, enter
 
 
 @cache
@@ -65,18 +65,78 @@ def memory_order(layout: Layout) -> tuple[int, ...] | None:
 
 
 def record_read(cell: Cell, dtype: torch.dtype, size: Shape, stride: Shape, offset: int) -> Cell:
-    """The value of a view of the storage whose cell this is."""
+    """The value of a view of the storage whose cell this is; within one trace it is recorded once per value."""
     if 0 in size:
         return empty(size, dtype)
-    base = _as_memory(cell, dtype)
-    _check_bounds(base.layout, size, stride, offset)
-    steps = chain(tuple(base.layout.shape), size, stride, offset)
+    trace = current_trace()
+    key = (enter(trace, cell), cell.layout, dtype, size, stride, offset)
+    known = trace.views.get(key)
+    if known is not None:
+        return hold(trace, known, layout_of(size, dtype))
+    result = record_chain(_read_entries(cell.layout, dtype, size, stride, offset), cell)
+    if result.trace is trace:
+        trace.views[key] = result.number
+    return result
+
+
+@lru_cache(maxsize=65536)
+def _read_entries(layout: Layout, dtype: torch.dtype, size: Shape, stride: Shape, offset: int) -> tuple[Entry, ...]:
+    """The nodes from a storage's value to that of a view."""
+    path = _Path(layout)
+    path.to_memory(dtype)
+    base = path.layout
+    _check_bounds(base, size, stride, offset)
+    steps = chain(tuple(base.shape), size, stride, offset)
     if steps is None:
-        args = (sizes(size), sizes(stride), Size(offset))
-        return apply("mlirdev.strided_read", base, args, size)
-    for step in steps:
-        base = apply(step.op, base, step.args, step.shape)
-    return base
+        path.add("mlirdev.strided_read", (sizes(size), sizes(stride), Size(offset)), size)
+    else:
+        for step in steps:
+            path.add(step.op, step.args, step.shape)
+    return tuple(path.entries)
+
+
+@lru_cache(maxsize=65536)
+def _memory_entries(layout: Layout, dtype: torch.dtype) -> tuple[Entry, ...]:
+    path = _Path(layout)
+    path.to_memory(dtype)
+    return tuple(path.entries)
+
+
+class _Path:
+    """Nodes of one tensor each, one after the other."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.entries: list[Entry] = []
+
+    def add(self, op: str, args: tuple[Arg, ...], shape: Shape, dtype: torch.dtype | None = None) -> None:
+        self.layout = layout_of(shape, dtype or self.layout.dtype)
+        self.entries.append(entry_of(op, (Ref(0), *args), (self.layout,)))
+
+    def to_memory(self, dtype: torch.dtype) -> None:
+        """Dims in the order of memory, elements of `dtype`."""
+        shape, order = self.layout.shape, memory_order(self.layout)
+        if order is not None:
+            self.add("aten.permute.default", (order,), tuple(shape[i] for i in order))
+        if dtype is not self.layout.dtype:
+            self.bitcast(dtype)
+
+    def bitcast(self, dtype: torch.dtype) -> None:
+        shape, before, after = tuple(self.layout.shape), self.layout.dtype.itemsize, dtype.itemsize
+        if before != after:
+            # Flat, and cut to a whole number of elements: a storage may end in the middle of one.
+            total = math.prod(shape)
+            count = total * before // after
+            self.reshape((total,))
+            used = count * after // before
+            if used != total:
+                self.add("aten.slice.Tensor", (0, Size(0), Size(used), 1), (used,))
+            shape = (count,)
+        self.add("mlirdev.bitcast", (dtype_of(dtype),), shape, dtype)
+
+    def reshape(self, shape: Shape) -> None:
+        if tuple(self.layout.shape) != shape:
+            self.add("aten.view.default", (sizes(shape),), shape)
 
 
 def _check_bounds(base: Layout, size: Shape, stride: Shape, offset: int) -> None:
@@ -135,36 +195,26 @@ def _undo(step: Step, before: Cell | None, value: Cell, shape: Shape) -> Cell:
 
 def _as_memory(cell: Cell, dtype: torch.dtype) -> Cell:
     """The storage's value with dims in the order of memory, as elements of `dtype`."""
-    order = memory_order(cell.layout)
-    if order is not None:
-        cell = apply("aten.permute.default", cell, (order,), tuple(cell.layout.shape[i] for i in order))
-    if dtype is cell.layout.dtype:
-        return cell
-    return _bitcast(cell, dtype)
+    return record_chain(_memory_entries(cell.layout, dtype), cell)
 
 
 def _from_memory(value: Cell, layout: Layout) -> Cell:
     """The inverse of `_as_memory`."""
     if value.layout.dtype is not layout.dtype:
-        value = _bitcast(value, layout.dtype)
+        value = bitcast(value, layout.dtype)
     order = memory_order(layout)
     if order is None:
-        return reshape(value, layout.shape)
+        return reshape(value, tuple(layout.shape))
     value = reshape(value, tuple(layout.shape[i] for i in order))
-    return apply("aten.permute.default", value, (tuple(order.index(i) for i in range(len(order))),), layout.shape)
+    back = tuple(order.index(i) for i in range(len(order)))
+    return apply("aten.permute.default", value, (back,), tuple(layout.shape))
 
 
-def _bitcast(cell: Cell, dtype: torch.dtype) -> Cell:
-    shape, before, after = tuple(cell.layout.shape), cell.layout.dtype.itemsize, dtype.itemsize
-    if before != after:
-        # Flat, and cut to a whole number of elements: a storage may end in the middle of one.
-        count = math.prod(shape) * before // after
-        cell = reshape(cell, (math.prod(shape),))
-        used = count * after // before
-        if used != cell.layout.shape[0]:
-            cell = apply("aten.slice.Tensor", cell, (0, Size(0), Size(used), 1), (used,))
-        shape = (count,)
-    return apply("mlirdev.bitcast", cell, (dtype_of(dtype),), shape, dtype)
+def bitcast(cell: Cell, dtype: torch.dtype) -> Cell:
+    """The same bytes as elements of another dtype; flat, where the sizes of elements differ."""
+    path = _Path(cell.layout.dense)
+    path.bitcast(dtype)
+    return record_chain(tuple(path.entries), cell)
 
 
 def expand(cell: Cell, shape: Shape) -> Cell:
@@ -196,4 +246,4 @@ def in_memory_order(cell: Cell, shape: Shape) -> Cell:
 def bitcast_to_complex(parts: Cell, dtype: torch.dtype) -> Cell:
     """Real and imaginary parts in the last dim, as complex numbers."""
     shape = tuple(parts.layout.shape[:-1])
-    return reshape(_bitcast(reshape(parts, (math.prod(parts.layout.shape),)), dtype), shape)
+    return reshape(bitcast(reshape(parts, (math.prod(parts.layout.shape),)), dtype), shape)
