@@ -17,6 +17,7 @@ from mlirdev.passes.linear import LinearAccess, is_linear, linearize
 from mlirdev.passes.loop_emission import clone_body, load, store
 from mlirdev.passes.nests import VIEWS, Access, Nest, is_nest, read_nest
 from mlirdev.passes.ops import defining_op, users
+from mlirdev.passes.packing import as_one
 
 _PURE = VIEWS | {"memref.alloc", "memref.dim"}
 
@@ -189,17 +190,9 @@ class EpilogueEmitter:
         for d, position in fixed.items():
             offset = add(offset, multiply(position, access.strides[epilogue.loop_of[d]]))
         strides, sizes = epilogue.strides(access, c.n), c.extents(c.n)
-        flat_stride = _as_one(strides, sizes)
+        flat_stride = as_one(strides, sizes)
         if flat_stride is not None:
             return as_value(add(offset, multiply(column, flat_stride)))
         for position, stride in zip(unflatten(column, sizes), strides, strict=True):
             offset = add(offset, multiply(position, stride))
         return as_value(offset)
-
-
-def _as_one(strides: list[Index], sizes: list[Index]) -> Index | None:
-    """The stride of the flattened dims, if they have one."""
-    for outer, inner, size in zip(strides, strides[1:], sizes[1:], strict=False):
-        if not (isinstance(outer, int) and isinstance(inner, int) and isinstance(size, int)) or outer != inner * size:
-            return None
-    return strides[-1]

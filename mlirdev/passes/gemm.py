@@ -31,13 +31,13 @@ from mlirdev.passes.build import (
     minimum,
     multiply,
     product,
-    remainder,
     subtract,
     unflatten,
 )
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.linear import LinearAccess
 from mlirdev.passes.ops import constant, emit
+from mlirdev.passes.packing import Packer, create_mask, divides, splat
 from mlirdev.target import Target
 
 Epilogue = Callable[[list[Index], Index, Index], None]  # batch coordinates, first column, end column
@@ -69,9 +69,9 @@ def choose_tiles(m: Index, n: Index, k: Index, bits: int, target: Target) -> Til
     most = 8 if width >= 512 else 6
     mr = _rows(m, most)
     kc_most = max(target.l2_bytes * 3 // 16 // (64 * bits // 8), 64)
-    kc = kc_most
+    kc = divide_up(kc_most, lanes) * lanes
     if isinstance(k, int):
-        kc = divide_up(divide_up(k, divide_up(k, kc_most)), 4) * 4
+        kc = divide_up(divide_up(k, divide_up(k, kc_most)), lanes) * lanes
     nc = 2 * nr if not isinstance(n, int) else min(64 if nr <= 64 else nr, divide_up(n, nr) * nr)
     nc = max(nc // nr, 1) * nr
     unroll = 4 if isinstance(k, int) and k % 4 == 0 and kc % 4 == 0 else 1
@@ -103,10 +103,12 @@ class Gemm:
     def emit(self) -> None:
         t, c = self.tiles, self.contraction
         self.a, self.b, self.c = c.a.flat(), c.b.flat(), c.c.flat()
-        panel = ir.MemRefType.get([t.nc // t.nr, t.kc, t.nr], self.element)
+        # A row more than needed: the last run of a row may be written beyond its end.
+        size = t.nc * t.kc + t.nr + t.lanes
         segments = ir.DenseI32ArrayAttr.get([0, 0])
-        self.packed = emit("memref.alloc", [panel], operandSegmentSizes=segments)
-        self.zero = emit("arith.constant", [self.vector], value=self._splat(0.0))
+        self.packed = emit("memref.alloc", [ir.MemRefType.get([size], self.element)], operandSegmentSizes=segments)
+        self.packer = self._packer()
+        self.zero = splat(self.vector, 0.0)
         with loops(c.extents(c.batch)) as batch, for_loop(0, self.columns, t.nc) as jc:
             end = minimum(add(jc.iv, t.nc), self.columns)
             with loops(c.extents(c.outer_k)) as outer, for_loop(0, self.depth, t.kc) as pc:
@@ -115,21 +117,26 @@ class Gemm:
             if self.epilogue:
                 self.epilogue(batch, jc.iv, end)
 
+    def _packer(self) -> Packer:
+        t, c = self.tiles, self.contraction
+        k_strides, strides = [c.b.strides[d] for d in c.k], [c.b.strides[d] for d in c.n]
+        return Packer(self.b, k_strides, self.k, strides, self.n, self.packed, t.nr, t.lanes)
+
     def _block(self, fixed: dict[int, Index], steps: list[Index], first_column: Index, end: Index) -> None:
         """One K block of one panel of columns."""
         t = self.tiles
         pc = steps[-1]
-        depth = minimum(subtract(self.depth, pc), t.kc) if not _divides(t.kc, self.depth) else t.kc
+        depth = minimum(subtract(self.depth, pc), t.kc) if not divides(t.kc, self.depth) else t.kc
         bases = [_base(access, fixed) for access in (self.contraction.a, self.contraction.b, self.contraction.c)]
         panels = divide_up(subtract(end, first_column), t.nr)
         with for_loop(0, panels) as jb:
             column = add(first_column, multiply(jb.iv, t.nr))
-            self._pack(bases[1], jb.iv, column, pc, depth)
+            self.packer.pack(bases[1], multiply(jb.iv, t.kc * t.nr), column, pc, depth)
         is_first = self._is_first(steps)
         with for_loop(0, panels) as jb:
             column = add(first_column, multiply(jb.iv, t.nr))
             with for_loop(0, self.rows, t.mr) as row:
-                self._tile(bases, jb.iv, row.iv, column, pc, depth, is_first)
+                self._tile(bases, multiply(jb.iv, t.kc * t.nr), row.iv, column, pc, depth, is_first)
 
     def _is_first(self, steps: list[Index]) -> Any:
         """Whether this is the first block along k: then C is overwritten. None: always."""
@@ -147,72 +154,6 @@ class Gemm:
         blocks = divide_up(self.depth, self.tiles.kc) if isinstance(self.depth, int) else -1
         return [*counts, blocks]
 
-    # --- packing ------------------------------------------------------------------------------------
-
-    def _pack(self, base: Index, panel: Any, column: Index, pc: Index, depth: Index) -> None:
-        """Bp[panel, k, :] = B[pc + k, column :], zero or anything past the last column."""
-        t = self.tiles
-        readers = [self._lane_reader(add(column, v * t.lanes)) for v in range(t.vectors)]
-        strides = [self.contraction.b.strides[d] for d in self.contraction.k]
-        with for_loop(0, depth) as k:
-            at = unflatten(add(pc, k.iv), self.k)
-            row = base
-            for position, stride in zip(at, strides, strict=True):
-                row = add(row, multiply(position, stride))
-            for v, read in enumerate(readers):
-                value = read(row)
-                emit("vector.store", [], [value, self.packed, panel, k.iv, as_value(v * t.lanes)])
-
-    def _lane_reader(self, column: Index) -> Callable[[Index], Any]:
-        """A function that reads B's elements of `lanes` columns, given the offset of their row of B."""
-        c = self.contraction
-        strides = [c.b.strides[d] for d in c.n]
-        if strides == [1]:
-            return self._contiguous_reader(column)
-        return self._gathering_reader(column, strides)
-
-    def _contiguous_reader(self, column: Index) -> Callable[[Index], Any]:
-        if _divides(self.tiles.nr, self.columns):
-            return lambda row: self._extend(
-                emit("vector.load", [self._b_vector()], [self.b, as_value(add(row, column))])
-            )
-        mask = self._mask(column)
-        zero = emit("arith.constant", [self._b_vector()], value=self._splat(0.0, self._b_vector()))
-        return lambda row: self._extend(
-            emit("vector.maskedload", [self._b_vector()], [self.b, as_value(add(row, column)), mask, zero])
-        )
-
-    def _gathering_reader(self, column: Index, strides: list[Index]) -> Callable[[Index], Any]:
-        lanes = self.tiles.lanes
-        index_vector = ir.VectorType.get([lanes], ir.IndexType.get())
-        last = _broadcast(subtract(self.columns, 1), index_vector)
-        numbers = emit(
-            "arith.addi", [index_vector], [_broadcast(column, index_vector), emit("vector.step", [index_vector])]
-        )
-        flat = emit("arith.minui", [index_vector], [numbers, last])
-        offsets = self._lane_offsets(flat, strides, index_vector)
-        narrow = emit("arith.index_cast", [ir.VectorType.get([lanes], _i(32))], [offsets])
-        type_ = self._b_vector()
-        zero = emit("arith.constant", [type_], value=self._splat(0.0, type_))
-        mask_type = ir.VectorType.get([lanes], _i1())
-        mask = emit(
-            "arith.constant", [mask_type], value=ir.DenseElementsAttr.get_splat(mask_type, ir.BoolAttr.get(True))
-        )
-        return lambda row: self._extend(emit("vector.gather", [type_], [self.b, as_value(row), narrow, mask, zero]))
-
-    def _lane_offsets(self, flat: Any, strides: list[Index], type_: Any) -> Any:
-        """Σ strides[d] · coordinate d of each lane's column."""
-        total = None
-        for position in range(len(strides) - 1, -1, -1):
-            coordinate = flat
-            if position:
-                size = _broadcast(self.n[position], type_)
-                coordinate = emit("arith.remui", [type_], [flat, size])
-                flat = emit("arith.divui", [type_], [flat, size])
-            term = emit("arith.muli", [type_], [coordinate, _broadcast(strides[position], type_)])
-            total = term if total is None else emit("arith.addi", [type_], [total, term])
-        return total
-
     # --- the register tile --------------------------------------------------------------------------
 
     def _tile(
@@ -224,8 +165,8 @@ class Gemm:
         c_rows = [add(bases[2], self._row_offset(self.contraction.c, r)) for r in rows]
         places = [(c_row, add(column, v * t.lanes)) for c_row in c_rows for v in range(t.vectors)]
         masks = None
-        if not _divides(t.nr, self.columns):
-            masks = [self._mask(add(column, v * t.lanes)) for v in range(t.vectors)]
+        if not divides(t.nr, self.columns):
+            masks = [create_mask(t.lanes, subtract(self.columns, add(column, v * t.lanes))) for v in range(t.vectors)]
         initial = self._initial(places, masks, is_first)
         with for_loop(0, depth, t.unroll, initial) as k:
             acc = k.carried
@@ -237,7 +178,7 @@ class Gemm:
 
     def _row_numbers(self, row: Any) -> list[Index]:
         t = self.tiles
-        if _divides(t.mr, self.rows):
+        if divides(t.mr, self.rows):
             return [add(row, i) for i in range(t.mr)]
         last = subtract(self.rows, 1)
         return [minimum(add(row, i), last) for i in range(t.mr)]
@@ -252,8 +193,9 @@ class Gemm:
         t = self.tiles
         stride = self.contraction.a.strides[self.contraction.k[-1]]
         step = multiply(k, stride)
+        packed_row = add(panel, multiply(kp, t.nr))
         b = [
-            emit("vector.load", [self.vector], [self.packed, panel, as_value(kp), as_value(v * t.lanes)])
+            emit("vector.load", [self.vector], [self.packed, as_value(add(packed_row, v * t.lanes))])
             for v in range(t.vectors)
         ]
         updated = []
@@ -289,23 +231,6 @@ class Gemm:
         else:
             emit("vector.maskedstore", [], [self.c, as_value(at), mask, value])
 
-    # --- vectors ------------------------------------------------------------------------------------
-
-    def _mask(self, column: Index) -> Any:
-        """The lanes from `column` on that are columns of C."""
-        type_ = ir.VectorType.get([self.tiles.lanes], _i1())
-        return emit("vector.create_mask", [type_], [as_value(subtract(self.columns, column))])
-
-    def _b_vector(self) -> Any:
-        return ir.VectorType.get([self.tiles.lanes], self.b.type.element_type)
-
-    def _extend(self, value: Any) -> Any:
-        return value if value.type == self.vector else emit("arith.extf", [self.vector], [value])
-
-    def _splat(self, value: float, type_: Any = None) -> Any:
-        type_ = type_ or self.vector
-        return ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, value))
-
 
 @contextmanager
 def loops(extents: Sequence[Index]) -> Iterator[list[Index]]:
@@ -319,14 +244,6 @@ def _base(access: LinearAccess, fixed: dict[int, Index]) -> Index:
     for d, position in fixed.items():
         offset = add(offset, multiply(position, access.strides[d]))
     return offset
-
-
-def _divides(step: int, size: Index) -> bool:
-    return isinstance(size, int) and remainder(size, step) == 0
-
-
-def _broadcast(value: Index, type_: Any) -> Any:
-    return emit("vector.broadcast", [type_], [as_value(value)])
 
 
 def _i(width: int) -> Any:

@@ -1,0 +1,243 @@
+"""Pack a panel of B for the register tile: rows of `nr` columns, one per k, whatever way B lies in memory.
+
+    columns contiguous      a row is vector loads
+    k contiguous            lanes × lanes blocks are transposed in registers
+    columns in short runs   each run is copied; what a vector copies beyond it is overwritten by the next one
+    anything else           a row is gathered
+
+Columns past the last one are packed as zeros or copies: the tile computes with them and doesn't store the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch_mlir import ir
+
+from mlirdev.passes.build import (
+    Index,
+    add,
+    as_value,
+    divide,
+    for_loop,
+    minimum,
+    multiply,
+    product,
+    remainder,
+    subtract,
+    unflatten,
+)
+from mlirdev.passes.ops import emit
+
+_SHORTEST_RUN = 4
+
+
+@dataclass(frozen=True)
+class Packer:
+    """B is the flat buffer `source`, with strides and sizes along k and along the columns; rows go to the flat buffer
+    `packed`, `nr` elements each, in vectors of `lanes`."""
+
+    source: Any
+    k_strides: Sequence[Index]
+    k_sizes: Sequence[Index]
+    strides: Sequence[Index]
+    sizes: Sequence[Index]
+    packed: Any
+    nr: int
+    lanes: int
+
+    def pack(self, base: Index, to: Index, column: Index, pc: Index, depth: Index) -> None:
+        """Rows pc … pc + depth of the columns from `column` on, to packed[to …]."""
+        stride, k_stride = as_one(self.strides, self.sizes), as_one(self.k_strides, self.k_sizes)
+        if stride is None and self.strides[-1] == 1 and _is_at_least(self.sizes[-1], _SHORTEST_RUN):
+            self._pack_runs(base, to, column, pc, depth)
+        elif stride not in (None, 1) and k_stride == 1 and self.lanes & (self.lanes - 1) == 0:
+            self._pack_transposed(add(base, pc), to, column, stride, pc, depth)
+        else:
+            self._pack_rows(base, to, column, pc, depth)
+
+    @property
+    def columns(self) -> Index:
+        return product(self.sizes)
+
+    # --- row by row ---------------------------------------------------------------------------------
+
+    def _pack_rows(self, base: Index, to: Index, column: Index, pc: Index, depth: Index) -> None:
+        starts = range(0, self.nr, self.lanes)
+        readers = [self._lane_reader(add(column, start)) for start in starts]
+        with for_loop(0, depth) as k:
+            row = self._row(base, add(pc, k.iv))
+            at = add(to, multiply(k.iv, self.nr))
+            for start, read in zip(starts, readers, strict=True):
+                self._store(read(row), add(at, start))
+
+    def _row(self, base: Index, k: Index) -> Index:
+        """Where row k of B starts."""
+        for position, stride in zip(unflatten(k, self.k_sizes), self.k_strides, strict=True):
+            base = add(base, multiply(position, stride))
+        return base
+
+    def _lane_reader(self, column: Index) -> Callable[[Index], Any]:
+        """A function that reads B's elements of `lanes` columns, given where their row starts."""
+        if as_one(self.strides, self.sizes) != 1:
+            return self._gathering_reader(column)
+        if divides(self.nr, self.columns):
+            return lambda row: emit("vector.load", [self._vector], [self.source, as_value(add(row, column))])
+        mask = self._mask(subtract(self.columns, column))
+        return lambda row: self._masked_load(add(row, column), mask)
+
+    def _gathering_reader(self, column: Index) -> Callable[[Index], Any]:
+        indices = ir.VectorType.get([self.lanes], ir.IndexType.get())
+        last = broadcast(subtract(self.columns, 1), indices)
+        numbers = emit("arith.addi", [indices], [broadcast(column, indices), emit("vector.step", [indices])])
+        offsets = self._lane_offsets(emit("arith.minui", [indices], [numbers, last]), indices)
+        mask, zero = self._all(), self._zero()
+        operands = [offsets, mask, zero]
+        return lambda row: emit("vector.gather", [self._vector], [self.source, as_value(row), *operands])
+
+    def _lane_offsets(self, flat: Any, type_: Any) -> Any:
+        """Σ strides[d] · coordinate d of each lane's column."""
+        total = None
+        for position in range(len(self.strides) - 1, -1, -1):
+            coordinate = flat
+            if position:
+                size = broadcast(self.sizes[position], type_)
+                coordinate = emit("arith.remui", [type_], [flat, size])
+                flat = emit("arith.divui", [type_], [flat, size])
+            term = emit("arith.muli", [type_], [coordinate, broadcast(self.strides[position], type_)])
+            total = term if total is None else emit("arith.addi", [type_], [total, term])
+        return total
+
+    # --- runs of columns ----------------------------------------------------------------------------
+
+    def _pack_runs(self, base: Index, to: Index, column: Index, pc: Index, depth: Index) -> None:
+        length = self.sizes[-1]
+        end = minimum(add(column, self.nr), self.columns)
+        first, last = divide(column, length), divide(subtract(end, 1), length)
+        with for_loop(0, depth) as k:
+            row = self._row(base, add(pc, k.iv))
+            at = add(to, multiply(k.iv, self.nr))
+            with for_loop(first, add(last, 1)) as run:
+                self._copy_run(row, at, run.iv, column, end)
+
+    def _copy_run(self, row: Index, at: Index, run: Any, column: Index, end: Index) -> None:
+        """The part of one run that lies in the panel."""
+        length = self.sizes[-1]
+        run_start = multiply(run, length)
+        source = row
+        for position, stride in zip(unflatten(run, self.sizes[:-1]), self.strides[:-1], strict=True):
+            source = add(source, multiply(position, stride))
+        start, stop = _maximum(run_start, column), minimum(add(run_start, length), end)
+        with for_loop(start, stop, self.lanes) as j:
+            mask = self._mask(subtract(stop, j.iv))
+            value = self._masked_load(add(source, subtract(j.iv, run_start)), mask)
+            self._store(value, add(at, subtract(j.iv, column)))
+
+    # --- transposed ---------------------------------------------------------------------------------
+
+    def _pack_transposed(self, base: Index, to: Index, column: Index, stride: Index, pc: Index, depth: Index) -> None:
+        lanes = self.lanes
+        last = subtract(self.columns, 1)
+        is_whole = divides(lanes, product(self.k_sizes)) and divides(lanes, depth)
+        with for_loop(0, self.nr, lanes) as j, for_loop(0, depth, lanes) as k:
+            mask = None if is_whole else self._mask(subtract(depth, k.iv))
+            rows = []
+            for lane in range(lanes):
+                number = add(add(column, j.iv), lane)
+                number = number if divides(self.nr, self.columns) else minimum(number, last)
+                at = add(add(base, k.iv), multiply(number, stride))
+                is_masked = mask is not None
+                rows.append(self._masked_load(at, mask) if is_masked else self._load(at))
+            rows = [self._extend(row) for row in rows]
+            for lane, value in enumerate(transpose(rows)):
+                self._store(value, add(add(to, j.iv), multiply(add(k.iv, lane), self.nr)))
+
+    # --- vectors ------------------------------------------------------------------------------------
+
+    @property
+    def _vector(self) -> Any:
+        return ir.VectorType.get([self.lanes], self.source.type.element_type)
+
+    def _load(self, at: Index) -> Any:
+        return emit("vector.load", [self._vector], [self.source, as_value(at)])
+
+    def _masked_load(self, at: Index, mask: Any) -> Any:
+        return emit("vector.maskedload", [self._vector], [self.source, as_value(at), mask, self._zero()])
+
+    def _store(self, value: Any, at: Index) -> None:
+        emit("vector.store", [], [self._extend(value), self.packed, as_value(at)])
+
+    def _extend(self, value: Any) -> Any:
+        wide = ir.VectorType.get([self.lanes], self.packed.type.element_type)
+        return value if value.type == wide else emit("arith.extf", [wide], [value])
+
+    def _zero(self) -> Any:
+        return splat(self._vector, 0.0)
+
+    def _all(self) -> Any:
+        type_ = ir.VectorType.get([self.lanes], ir.IntegerType.get_signless(1))
+        return emit("arith.constant", [type_], value=ir.DenseElementsAttr.get_splat(type_, ir.BoolAttr.get(True)))
+
+    def _mask(self, count: Index) -> Any:
+        return create_mask(self.lanes, count)
+
+
+def transpose(rows: list[Any]) -> list[Any]:
+    """The columns of a square of vectors: log₂ n rounds, each swapping blocks of twice the size."""
+    count = len(rows)
+    distance = 1
+    while distance < count:
+        swapped = list(rows)
+        for i in range(count):
+            if not i & distance:
+                low, high = rows[i], rows[i + distance]
+                swapped[i], swapped[i + distance] = _swap_blocks(low, high, count, distance)
+        rows, distance = swapped, 2 * distance
+    return rows
+
+
+def _swap_blocks(low: Any, high: Any, count: int, distance: int) -> tuple[Any, Any]:
+    """Exchange the upper blocks of one vector with the lower blocks of the other."""
+    first = [p if not p & distance else count + p - distance for p in range(count)]
+    second = [p + distance if not p & distance else count + p for p in range(count)]
+    return tuple(  # type: ignore[return-value]  # of two
+        emit("vector.shuffle", [low.type], [low, high], mask=ir.DenseI64ArrayAttr.get(mask)) for mask in (first, second)
+    )
+
+
+def as_one(strides: Sequence[Index], sizes: Sequence[Index]) -> Index | None:
+    """The stride of dims taken as one flat dim, if they have one."""
+    for outer, inner, size in zip(strides, strides[1:], sizes[1:], strict=False):
+        if not (isinstance(outer, int) and isinstance(inner, int) and isinstance(size, int)) or outer != inner * size:
+            return None
+    return strides[-1]
+
+
+def divides(step: int, size: Index) -> bool:
+    """Whether a size is known to be a multiple."""
+    return isinstance(size, int) and remainder(size, step) == 0
+
+
+def create_mask(lanes: int, count: Index) -> Any:
+    """The first `count` lanes; none or all where there are fewer or more."""
+    type_ = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
+    return emit("vector.create_mask", [type_], [as_value(count)])
+
+
+def broadcast(value: Index, type_: Any) -> Any:
+    return emit("vector.broadcast", [type_], [as_value(value)])
+
+
+def splat(type_: Any, value: float) -> Any:
+    attribute = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, value))
+    return emit("arith.constant", [type_], value=attribute)
+
+
+def _maximum(a: Index, b: Index) -> Any:
+    return emit("arith.maxsi", [ir.IndexType.get()], [as_value(a), as_value(b)])
+
+
+def _is_at_least(size: Index, least: int) -> bool:
+    return isinstance(size, int) and size >= least
