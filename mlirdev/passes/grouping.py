@@ -9,17 +9,17 @@ An op joins the groups of its producers, and so pulls groups together, where one
     insertions (concat, slice write)   ← insertion into it; elementwise of the same size
 
 An op without such a producer joins a sibling: a group that reads the same large tensor and goes together with it. A
-join that would close a cycle through a third group isn't made: bitmasks of predecessors and successors tell.
+join that would close a cycle through a third group isn't made (group_order.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torch_mlir import ir
 
 from mlirdev.passes.dim_trace import DimTrace, product
+from mlirdev.passes.group_order import GroupOrder
 from mlirdev.passes.op_graph import OpGraph, OpNode, Role
 from mlirdev.plan import PlanDim
 
@@ -27,6 +27,7 @@ from mlirdev.plan import PlanDim
 MAX_OPS = 48
 MAX_EPILOGUE_OPS = 12
 MAX_OPERANDS = 48
+MAX_SIBLINGS = 8
 HOSTS = ("contraction", "convolution", "pooling")
 INSERTIONS = ("tensor.insert_slice", "tensor.concat")
 
@@ -34,18 +35,22 @@ INSERTIONS = ("tensor.insert_slice", "tensor.concat")
 @dataclass(eq=False, slots=True)
 class Group:
     """Ops that become one kernel. `sweep` is the number of elements that its widest op visits, `rows` how many rows a
-    row group has, `sizes` all numbers of elements that its ops visit or make. `before` and `after` are bitmasks of the
-    groups that must run before and after; `inputs` are the tensors that it reads, through reshapes."""
+    row group has, `sizes` all numbers of elements that its ops visit or make. `sources` are the roots whose results its
+    ops read, `inputs` the tensors that they read, through reshapes."""
 
     number: int
     kind: str
     sweep: PlanDim
     rows: PlanDim | None
     sizes: set[PlanDim]
-    ops: list[OpNode] = field(default_factory=list)
-    before: int = 0
-    after: int = 0
-    inputs: set[ir.Value] = field(default_factory=set)
+    ops: list[OpNode]
+    sources: set[OpNode]
+    inputs: set[ir.Value]
+
+    @property
+    def before(self) -> set[int]:
+        """The groups whose results this one reads."""
+        return {node.group for node in self.sources if node.group != self.number}
 
 
 class Grouping:
@@ -55,6 +60,7 @@ class Grouping:
         self._graph = graph
         self._trace = trace
         self._groups: dict[int, Group] = {}
+        self._order = GroupOrder(lambda number: self._groups[number].before)
         self._readers: dict[ir.Value, list[int]] = {}
 
     def form(self) -> list[Group]:
@@ -66,10 +72,10 @@ class Grouping:
 
     def _place(self, node: OpNode) -> None:
         group = self._new_group(node)
-        for producer in sorted(self._producers(node), reverse=True):
+        for producer in sorted(group.before, reverse=True):
             self._try_join(self._groups.get(producer), group)
         if len(group.ops) == 1:
-            for sibling in sorted(self._siblings(group)):
+            for sibling in sorted(self._siblings(group), reverse=True)[:MAX_SIBLINGS]:
                 if self._try_join(self._groups[sibling], group):
                     break
         for value in group.inputs:
@@ -79,13 +85,12 @@ class Grouping:
 
     def _new_group(self, node: OpNode) -> Group:
         sweep, made = self._sizes(node)
-        group = Group(node.index, node.kind, sweep, made if node.kind == "row" else None, {sweep, made}, ops=[node])
+        rows = made if node.kind == "row" else None
+        inputs = {self._graph.base(v) for v in node.reads if self._is_memory(v)}
+        group = Group(node.index, node.kind, sweep, rows, {sweep, made}, [node], self._sources(node), inputs)
         self._groups[group.number] = group
         node.group = group.number
-        for producer in self._producers(node):
-            group.before |= self._groups[producer].before | 1 << producer
-        self._spread(group)
-        group.inputs = {self._graph.base(v) for v in node.reads if self._is_memory(v)}
+        self._order.append(group.number)
         return group
 
     def _sizes(self, node: OpNode) -> tuple[PlanDim, PlanDim]:
@@ -102,18 +107,18 @@ class Grouping:
         definer = self._graph.definer.get(self._graph.base(value))
         return isinstance(value.type, ir.RankedTensorType) and (definer is None or definer.role is Role.ROOT)
 
-    def _producers(self, node: OpNode) -> set[int]:
-        """The groups that compute what a node reads, looked for through views and free ops."""
-        found: set[int] = set()
+    def _sources(self, node: OpNode) -> set[OpNode]:
+        """The roots whose results a node reads, looked for through views and free ops."""
+        found: set[OpNode] = set()
         pending = list(node.reads)
         while pending:
             definer = self._graph.definer.get(pending.pop())
             if definer is None:
                 continue
-            if definer.role is not Role.ROOT:
+            if definer.role is Role.ROOT:
+                found.add(definer)
+            else:
                 pending.extend(definer.reads)
-            elif definer.group != node.group:
-                found.add(definer.group)
         return found
 
     def _siblings(self, group: Group) -> set[int]:
@@ -129,7 +134,7 @@ class Grouping:
         if earlier is None or earlier is group:
             return False
         kind = self._joined_kind(earlier, group)
-        if kind is None or not self._fits(earlier, group) or self._would_cycle(earlier, group):
+        if kind is None or not self._fits(earlier, group) or not self._order.merge(group.number, earlier.number):
             return False
         self._merge(group, earlier, kind)
         return True
@@ -176,53 +181,19 @@ class Grouping:
     def _fits(self, one: Group, other: Group) -> bool:
         return len(one.ops) + len(other.ops) <= MAX_OPS and len(one.inputs | other.inputs) <= MAX_OPERANDS
 
-    def _would_cycle(self, one: Group, other: Group) -> bool:
-        both = 1 << one.number | 1 << other.number
-        return bool((one.before | other.before) & (one.after | other.after) & ~both)
-
     def _merge(self, group: Group, absorbed: Group, kind: str) -> None:
-        both = 1 << group.number | 1 << absorbed.number
-        before = (group.before | absorbed.before) & ~both
-        after = (group.after | absorbed.after) & ~both
         group.ops = sorted([*absorbed.ops, *group.ops], key=lambda node: node.index)
         group.kind = kind
         group.sizes |= absorbed.sizes
         group.sweep = _wider(absorbed, group)
         group.rows = _more_rows(absorbed, group)
         group.inputs |= absorbed.inputs
+        group.sources |= absorbed.sources
         for node in absorbed.ops:
             node.group = group.number
-        self._replace(absorbed, group, before, after)
-
-    def _replace(self, absorbed: Group, group: Group, before: int, after: int) -> None:
-        """Let every mask and list that names `absorbed` name `group`."""
         del self._groups[absorbed.number]
-        gone = ~(1 << absorbed.number)
-        for number in _bits(before):
-            self._groups[number].after &= gone
-        for number in _bits(after):
-            self._groups[number].before &= gone
-        group.before, group.after = before, after
-        for value in absorbed.inputs:
-            readers = self._readers.get(value, [])
-            self._readers[value] = [group.number if n == absorbed.number else n for n in readers]
-        self._spread(group)
-
-    def _spread(self, group: Group) -> None:
-        """Tell all groups before and after about each other."""
-        after, before = group.after | 1 << group.number, group.before | 1 << group.number
-        for number in _bits(group.before):
-            self._groups[number].after |= after
-        for number in _bits(group.after):
-            self._groups[number].before |= before
-
-
-def _bits(mask: int) -> Iterator[int]:
-    """The positions of a mask's ones."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+        for value in absorbed.inputs & self._readers.keys():
+            self._readers[value] = [group.number if n == absorbed.number else n for n in self._readers[value]]
 
 
 def _inserts(group: Group) -> bool:
