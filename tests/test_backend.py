@@ -12,6 +12,7 @@ import torch
 
 import mlirdev
 from mlirdev import backend, events
+from mlirdev.errors import OutOfMemoryError
 
 # Where mlirdev isn't installed and another test imported it before torch, nothing has attached it.
 backend.attach()
@@ -243,8 +244,9 @@ def test_running_out_of_memory_loses_nothing() -> None:
     M.set_per_process_memory_fraction(0.0)
     try:
         y = x + 1
-        with pytest.raises(RuntimeError, match="out of memory"):
+        with pytest.raises(torch.OutOfMemoryError, match="out of memory") as info:
             y.tolist()
+        assert isinstance(info.value, OutOfMemoryError)
     finally:
         M.set_per_process_memory_fraction(1.0)
     assert y.tolist() == [2.0] * 4

@@ -8,6 +8,7 @@ what it means for recordings in `lazy/streams.py`.
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import Any
 
 import torch
@@ -57,11 +58,11 @@ class Stream(torch.Stream):
     def __enter__(self) -> Stream:
         context = stream(self)
         context.__enter__()
-        _entered.append(context)
+        _entered.contexts.append(context)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        _entered.pop().__exit__(*error)
+        _entered.contexts.pop().__exit__(*error)
 
     def __repr__(self) -> str:
         return f"torch.{NAME}.Stream(stream_id={self.stream_id})"
@@ -70,8 +71,11 @@ class Stream(torch.Stream):
         raise TypeError("a stream can't be pickled")
 
 
-class _Entered(list[Any]):
-    """Streams entered with `with`, innermost last."""
+class _Entered(threading.local):
+    """The contexts of the streams that this thread has entered with `with`, innermost last."""
+
+    def __init__(self) -> None:
+        self.contexts: list[stream] = []
 
 
 _entered = _Entered()

@@ -7,6 +7,7 @@ import time
 import torch
 from torch import Tensor
 
+from mlirdev.errors import OutOfMemoryError
 from mlirdev.events import Sync, emit
 from mlirdev.guards import check_sync
 from mlirdev.lazy.layouts import layout_of
@@ -16,13 +17,18 @@ from mlirdev.lazy.trace import Cell, cell_of_buffer, current_stream, recorder
 from mlirdev.options import options
 from mlirdev.runtime import Device, copy_from_host, copy_to_host
 
+
+class DeviceOutOfMemoryError(OutOfMemoryError, torch.OutOfMemoryError):
+    """Ours for those who know us, PyTorch's for code that catches that."""
+
+
 _device: list[Device] = []
 
 
 def device() -> Device:
     """The one device of this process."""
     if not _device:
-        _device.append(Device(options.memory_mb << 20))
+        _device.append(Device(options.memory_mb << 20, DeviceOutOfMemoryError))
     return _device[0]
 
 

@@ -45,8 +45,9 @@ class Block:
 class Allocator:
     """See the module's docstring. Safe to use from any thread; `limit` is in bytes, rounded sizes count."""
 
-    def __init__(self, limit: int, lock: threading.RLock) -> None:
+    def __init__(self, limit: int, lock: threading.RLock, shortage: type[OutOfMemoryError]) -> None:
         self.limit = limit
+        self._shortage = shortage
         self.stats = MemoryStats()
         self._lock = lock
         self._free: defaultdict[tuple[Stream, int], list[Block]] = defaultdict(list)
@@ -180,7 +181,7 @@ class Allocator:
             if block is not None:
                 return self._hand_out(block, nbytes)
             self.stats.num_ooms += 1
-        raise OutOfMemoryError(self._shortage(nbytes))
+        raise self._shortage(self._explain(nbytes))
 
     def _settle(self, stream: Stream, ticket: int) -> bool:
         """Wait for a task; from inside a task only look, as that one may wait for this."""
@@ -195,7 +196,7 @@ class Allocator:
                 del self._blocks[block]
                 self.stats.released(block.size)
 
-    def _shortage(self, nbytes: int) -> str:
+    def _explain(self, nbytes: int) -> str:
         used = self.stats.all.allocated_bytes.current
         return (
             f"mlirdev is out of memory: {format_bytes(nbytes)} were asked for, {format_bytes(self.limit - used)} of "
