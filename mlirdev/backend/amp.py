@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from mlirdev.backend.devices import NAME
@@ -28,11 +31,11 @@ class GradScaler(torch.amp.GradScaler):
         super().__init__(NAME, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
-def custom_fwd(fwd=None, *, cast_inputs: torch.dtype | None = None):  # type: ignore[no-untyped-def]
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: torch.dtype | None = None) -> Any:
     """`torch.amp.custom_fwd(device_type="mlirdev")`."""
     return torch.amp.custom_fwd(fwd, device_type=NAME, cast_inputs=cast_inputs)
 
 
-def custom_bwd(bwd=None):  # type: ignore[no-untyped-def]
+def custom_bwd(bwd: Callable[..., Any] | None = None) -> Any:
     """`torch.amp.custom_bwd(device_type="mlirdev")`."""
     return torch.amp.custom_bwd(bwd, device_type=NAME)
