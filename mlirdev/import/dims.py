@@ -34,6 +34,8 @@ def sub(a: PlanDim, b: PlanDim) -> PlanDim:
         return a - b
     if a == b:
         return 0
+    if isinstance(a, DimExpr) and a.op == "add" and b in a.args:  # the length of x[s : s + 1] is 1, whatever s is
+        return a.args[1] if a.args[0] == b else a.args[0]
     return a if b == 0 else DimExpr("sub", (a, b))
 
 
@@ -62,7 +64,10 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     # A fixed size says more than an input that equals it.
-    return tuple(y if x == 1 or (isinstance(y, int) and y != 1 and not isinstance(x, int)) else x for x, y in zip(a, b, strict=True))
+    return tuple(
+        y if x == 1 or (isinstance(y, int) and y != 1 and not isinstance(x, int)) else x
+        for x, y in zip(a, b, strict=True)
+    )
 
 
 def wrap(dim: int, rank: int) -> int:
