@@ -8,6 +8,7 @@ that aren't views have rows: `lazy/` maps in-place and out= overloads to these a
 
     types       Meta, OutSpec, Rule         promotion   result dtypes
     layout      strides of results          checks      dims, sizes, eager's messages
+    dtype_support                           element types that eager's kernels refuse
     arguments   which arguments are structural, sizes, or run-time scalars
 """
 
@@ -17,6 +18,7 @@ import importlib
 from functools import cache
 from typing import Any
 
+from mlirdev.lazy.specs import dtype_support
 from mlirdev.lazy.specs.types import DataDependentError, Meta, OutSpec, Row, Rule, Table
 
 __all__ = ["Meta", "OutSpec", "Rule", "rule_for"]
@@ -55,15 +57,17 @@ def table() -> Table:
 def rule_for(name: str) -> Rule | None:
     """The rule of an overload ("aten.add.Tensor"), or None where we have none."""
     row = table().get(name)
-    return None if row is None else _rule(row)
+    return None if row is None else _rule(row, dtype_support.TABLE.get(name))
 
 
-def _rule(row: Row) -> Rule:
+def _rule(row: Row, support: dtype_support.Support | None) -> Rule:
     def rule(args: tuple[Any, ...], /) -> tuple[OutSpec | None, ...] | None:
         try:
             result = row(*args)
         except DataDependentError:
             return None
+        if support is not None:  # as in eager, wrong shapes are told before wrong dtypes
+            support.check(args)
         return (result,) if type(result) is OutSpec else result  # type: ignore[return-value]  # OutSpec is a tuple too
 
     return rule

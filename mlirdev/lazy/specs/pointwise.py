@@ -75,24 +75,6 @@ def integers_only(kernel: str) -> DTypeRule:
     return rule
 
 
-def real_only(kernel: str) -> DTypeRule:
-    """Every dtype stays but complex ones."""
-
-    def rule(dtype: torch.dtype) -> torch.dtype:
-        return not_implemented(kernel, dtype) if dtype.is_complex else dtype
-
-    return rule
-
-
-def real_to_float(kernel: str) -> DTypeRule:
-    """Integers become the default dtype; complex fails."""
-
-    def rule(dtype: torch.dtype) -> torch.dtype:
-        return not_implemented(kernel, dtype) if dtype.is_complex else to_float(dtype)
-
-    return rule
-
-
 def absolute(self: Meta) -> OutSpec:
     if self.dtype.is_complex:
         return OutSpec(self.shape, real_of(self.dtype), like_strides(self))
@@ -174,11 +156,18 @@ def same_dtypes(count: int, names: tuple[str, ...]) -> Row:
     def rule(*args: Any) -> OutSpec:
         first, *others = args[:count]
         for name, other in zip(names, others, strict=True):
-            if type(other) is Meta and other.dtype is not first.dtype and other.shape:
+            if type(other) is Meta and other.dtype is not first.dtype and (other.shape or name == "end"):
                 raise RuntimeError(f"expected dtype {c_name(first)} for `{name}` but got dtype {c_name(other)}")
         return elementwise(args[:count], first.dtype)
 
     return rule
+
+
+def clamp(self: Meta, min: Any = None, max: Any = None) -> OutSpec:
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    operands = (self, *(bound for bound in (min, max) if type(bound) is Meta))
+    return elementwise(operands, result_dtype((self, min, max)))
 
 
 def complex_pair(self: Meta, other: Meta) -> OutSpec:
@@ -241,7 +230,7 @@ TABLE: Table = {
         pointwise(2), "remainder.Tensor remainder.Scalar floor_divide floor_divide.Scalar heaviside hypot nextafter"
     ),
     **rows(pointwise(2), "logaddexp logaddexp2 igamma igammac gcd lcm fmax fmin"),
-    **rows(pointwise(2, real_only("maximum")), "maximum minimum"),
+    **rows(pointwise(2), "maximum minimum"),
     **rows(subtract, "sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar"),
     **rows(
         pointwise(2, integers_only("bitwise_and_cpu")),
@@ -276,8 +265,8 @@ TABLE: Table = {
     **rows(predicate(2), "logical_and logical_or logical_xor isclose"),
     **rows(where, "where.self"),
     **rows(same_dtypes(3, ("end", "weight")), "lerp.Scalar lerp.Tensor"),
-    **rows(pointwise(3), "addcmul addcdiv clamp.Tensor"),
+    **rows(pointwise(3), "addcmul addcdiv"),
+    **rows(clamp, "clamp clamp.Tensor"),
     **rows(pointwise(2), "clamp_min.Tensor clamp_max.Tensor"),
     **rows(unary(2), "clamp_min clamp_max"),
-    **rows(unary(3), "clamp"),
 }

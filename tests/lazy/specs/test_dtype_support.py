@@ -1,0 +1,59 @@
+"""Each row of the table of refused element types, against CPU eager."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from mlirdev.lazy.specs import rule_for
+from mlirdev.lazy.specs.dtype_support import TABLE
+from tests.lazy.specs.capture import rule_args
+
+DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.uint8, torch.bool]
+DTYPES += [torch.complex64]
+
+# Arguments beside the tensors, where a schema wants some.
+MORE: dict[str, tuple[Any, ...]] = {
+    "aten.logit_backward.default": (None,),
+    "aten.glu.default": (-1,),
+    "aten.native_layer_norm.default": ([4], None, None, 1e-5),
+}
+
+KEYWORDS: dict[str, dict[str, Any]] = {"aten.sort.stable": {"stable": True}}
+
+
+def operator(name: str) -> torch._ops.OpOverload:
+    _, base, overload = name.split(".")
+    found: torch._ops.OpOverload = getattr(getattr(torch.ops.aten, base), overload)
+    return found
+
+
+def arguments(op: torch._ops.OpOverload, dtype: torch.dtype) -> tuple[Any, ...]:
+    """Tensors of one dtype for the leading required tensor arguments, numbers for required numbers."""
+    required = [a for a in op._schema.arguments if not a.has_default_value()]
+    leading = [a for a in required if str(a.type) in ("Tensor", "number")]
+    # A float number would promote integers: the number is of the tensors' own kind.
+    return tuple(torch.ones(4, 4, dtype=dtype) if str(a.type) == "Tensor" else 1 for a in leading)
+
+
+def outcome(call: Any) -> tuple[type[Exception], str] | None:
+    try:
+        call()
+    except Exception as error:
+        return type(error), str(error).split("\n")[0]
+    return None
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_same_dtypes_are_refused_in_the_same_words(name: str) -> None:
+    op, rule = operator(name), rule_for(name)
+    assert rule is not None
+    more = KEYWORDS.get(name, {})
+    for dtype in DTYPES:
+        args = (*arguments(op, dtype), *MORE.get(name, ()))
+        eager = outcome(lambda args=args: op(*args, **more))
+        ours = outcome(lambda args=args: rule(rule_args(op, args, more)))
+        assert ours == eager, dtype
