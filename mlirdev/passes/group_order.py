@@ -24,7 +24,7 @@ class GroupOrder:
         self._at.append(number)
 
     def merge(self, kept: int, absorbed: int) -> bool:
-        """Let `kept` stand for both groups, which the caller then merges; False, and nothing done, if that closed a cycle."""
+        """Let `kept` stand for both groups, which the caller then merges; False, and nothing done, for a cycle."""
         low, high = sorted((self._rank[kept], self._rank[absorbed]))
         needed = self._needed_between(low, high)
         if needed is None:

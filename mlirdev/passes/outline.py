@@ -58,11 +58,12 @@ class Outliner:
         outside = self._collect(group, results)
         signature = self._signature(outside)
         module = self._emit(group, outside)
-        if not module.operation.verify():
-            raise InternalError("an outlined kernel isn't valid IR")
-        nodes = number_locations(module)
+        nodes = source_nodes(module)
         key = kernel_key(module_text(module), signature)
         if key not in self.sources:
+            # An equal kernel was verified before.
+            verify(module)
+            number_locations(module)
             self.sources[key] = KernelSource(key, group.kind, module_text(module, locations=True), signature)
         return Outlined(self.sources[key], outside, nodes)
 
@@ -194,23 +195,33 @@ def _is_i64(type_: ir.Type) -> bool:
     return isinstance(type_, ir.IntegerType) and type_.width == 64
 
 
+def verify(module: ir.Module) -> None:
+    """Raise InternalError for IR that isn't valid; later stages could end the process on it."""
+    try:
+        module.operation.verify()
+    except ir.MLIRError as error:
+        raise InternalError(f"an outlined kernel isn't valid IR: {error}") from error
+
+
 # --- locations --------------------------------------------------------------------------------------
 
 
-def number_locations(module: ir.Module) -> tuple[int, ...]:
-    """Number the kernel's ops by location and return the graph nodes that they came from. An op without a node (a
-    constant made by folding) takes its neighbour's; the result is empty if no op has one."""
-    found: list[int] = []
-    with module.context:
-        for number, op in enumerate(inner_ops(module.body.operations[0].operation)):
-            match = NODE_NAME.search(str(op.location))
-            found.append(int(match[1]) if match else -1)
-            op.location = location = ir.Location.name(f"n{number}")
-            for region in op.regions:
-                for block in region.blocks:
-                    for argument in block.arguments:
-                        argument.set_location(location)
-    return _filled(found)
+def source_nodes(module: ir.Module) -> tuple[int, ...]:
+    """The graph node behind each of the kernel's ops, in order. An op without one (a constant made by folding) takes
+    its neighbour's; empty if no op has one."""
+    function = module.body.operations[0].operation
+    matches = [NODE_NAME.search(str(op.location)) for op in inner_ops(function)]
+    return _filled([int(match[1]) if match else -1 for match in matches])
+
+
+def number_locations(module: ir.Module) -> None:
+    """Let the k-th op's location, and its body arguments', be "nk"."""
+    for number, op in enumerate(inner_ops(module.body.operations[0].operation)):
+        op.location = location = ir.Location.name(f"n{number}")
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    argument.set_location(location)
 
 
 def _filled(nodes: list[int]) -> tuple[int, ...]:
