@@ -158,6 +158,12 @@ class PlanTask(Task):
         ]
 
     def run(self) -> None:
+        try:
+            self._run_segments()
+        except BaseException as error:  # a listener's, at most
+            self._error = error
+
+    def _run_segments(self) -> None:
         for segment in self._binding.segments:
             if self._failure() is not None:
                 return

@@ -176,9 +176,9 @@ class Stream:
             self._settle(task)
             self._done += 1
             self._runner, self._running = 0, None
+            self._turn_over.notify_all()
             while self._held:
                 self._write(self._held.popleft())
-            self._turn_over.notify_all()
         return True
 
     def _write(self, task: Task) -> None:
@@ -202,11 +202,17 @@ class Stream:
             # The worker leaves the tape it is on, and finds this one behind it.
             sem_post(self._work)
         else:
-            name = f"mlirdev-stream-{self.number}"
-            worker = threading.Thread(target=self._play_tapes, name=name, daemon=True)
-            worker.start()
-            self._worker = worker.ident or 0
+            self._start_worker()
         return tape
+
+    def _start_worker(self) -> None:
+        worker = threading.Thread(target=self._play_tapes, name=f"mlirdev-stream-{self.number}", daemon=True)
+        try:
+            worker.start()
+        except RuntimeError:  # no more threads: the caller hears of it, and the next task tries again
+            self._tapes.clear()
+            raise
+        self._worker = worker.ident or 0
 
     def _play_tapes(self) -> None:
         # A signal would end a native wait early. The four that report a fault of the thread's own stay.

@@ -29,7 +29,7 @@ class Task:
         raise NotImplementedError
 
     def run(self) -> None:
-        """Run the same on this thread."""
+        """Run the same on this thread. Doesn't raise."""
         raise NotImplementedError
 
     def finish(self) -> BaseException | None:

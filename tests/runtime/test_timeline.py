@@ -33,3 +33,22 @@ def test_launches_are_told_in_order(device: Device, kernels: Kernels, wait: bool
     assert {ran.stream for ran in seen} == {stream.number}
     times = [t for ran in seen for t in (ran.begin, ran.end)]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_listener_that_raises_fails_the_plan_and_not_the_stream(device: Device, kernels: Kernels, wait: bool) -> None:
+    kernels.add("a", lambda argv: None)
+    plan = Plan((Slot((1,), DType.f32),), (), (0,), (Launch("a", (), (0,)),))
+    runner = PlanRunner(plan, kernels.signatures, kernels.addresses, RUNALL, lambda *_: None)
+
+    def listen(ran: LaunchRan) -> None:
+        raise ValueError("deaf")
+
+    end = subscribe(listen)
+    (y,) = runner.launch(device.default_stream, [], [], (), 1, lambda *_: ValueError(), wait)
+    with pytest.raises(ValueError, match="deaf"):
+        device.synchronize()
+    end()
+    with pytest.raises(ValueError, match="deaf"):
+        y.check()
+    device.default_stream.run(lambda: None)
