@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from torch_mlir import ir
 from torch_mlir.dialects import torch as torch_dialect
@@ -30,38 +29,29 @@ def new_context() -> ir.Context:
     return context
 
 
-@dataclass
-class Diagnostics:
-    """What MLIR reported: messages, and the graph nodes that their locations name."""
-
-    messages: list[str] = field(default_factory=list)
-    nodes: list[int] = field(default_factory=list)
-
-    def add(self, diagnostic: ir.Diagnostic) -> bool:
-        if diagnostic.severity == ir.DiagnosticSeverity.ERROR:
-            self.messages.append(str(diagnostic.message))
-            self.nodes += nodes_of(str(diagnostic.location))
-        return True
-
-
 def nodes_of(location: str) -> list[int]:
     """The node ordinals K of the names "nK" in a printed location."""
     return [int(k) for k in re.findall(r'"n(\d+)"', location)]
 
 
 @contextmanager
-def caught(context: ir.Context) -> Iterator[Diagnostics]:
-    """Inside, MLIR's diagnostics are gathered; an MLIRError leaves as a LoweringError that names the nodes."""
-    found = Diagnostics()
-    handler = context.attach_diagnostic_handler(found.add)
+def caught() -> Iterator[None]:
+    """Inside, an MLIRError leaves as a LoweringError that names the nodes."""
     try:
-        yield found
+        yield
     except ir.MLIRError as error:
-        reason = found.messages[0] if found.messages else str(error)
-        nodes = found.nodes or [k for d in error.error_diagnostics for k in nodes_of(str(d.location))]
-        raise LoweringError(tuple(sorted(set(nodes))), first_line(reason)) from error
-    finally:
-        handler.detach()
+        reported = _opened(error.error_diagnostics)
+        reason = next((message for message, _ in reported if message), str(error))
+        nodes = {k for _, location in reported for k in nodes_of(location)}
+        raise LoweringError(tuple(sorted(nodes)), first_line(reason)) from error
+
+
+def _opened(diagnostics: Iterable[ir.DiagnosticInfo]) -> list[tuple[str, str]]:
+    """(message, location) of the diagnostics and their notes."""
+    found: list[tuple[str, str]] = []
+    for d in diagnostics:
+        found += [(str(d.message), str(d.location)), *_opened(d.notes)]
+    return found
 
 
 def first_line(message: str) -> str:
@@ -70,7 +60,7 @@ def first_line(message: str) -> str:
 
 def run_pipeline(module: ir.Module, pipeline: str, stage: str, observe: Observer) -> None:
     """Run a pipeline on the module in place; when somebody looks, pass by pass."""
-    with module.context as context, caught(context):
+    with module.context, caught():
         manager = PassManager.parse(f"builtin.module({pipeline})")
         # What is built is valid and so are torch-mlir's passes; verifying after each doubles their time.
         if observe is no_observer:

@@ -28,7 +28,7 @@ _CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ul
 _CMPF = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ult": 11, "une": 13, "uno": 14}
 
 # Which dims of the loop nest index an operand, in order; None stands for element 0 of a broadcast dim.
-Map = Sequence["int | None | ir.AffineExpr"]
+Map = Sequence["int | ir.AffineExpr | None"]
 
 
 class Emitter:
@@ -114,7 +114,11 @@ class Emitter:
         return self.op("arith.extsi" if wider else "arith.trunci", target, value)
 
     def _to_integer(self, value: ir.Value, target: ir.Type) -> ir.Value:
-        return self.op("arith.trunci", target, self.op("arith.fptosi", self.i64, value)) if target != self.i64 else self.op("arith.fptosi", self.i64, value)
+        return (
+            self.op("arith.trunci", target, self.op("arith.fptosi", self.i64, value))
+            if target != self.i64
+            else self.op("arith.fptosi", self.i64, value)
+        )
 
     def dim(self, dim: PlanDim) -> ir.Value:
         """A size as an index."""
@@ -166,7 +170,9 @@ class Emitter:
         """A tensor of this shape whose elements `body` computes from the inputs' elements."""
         out = self.empty(shape, element)
         maps = [m for _, m in inputs] + [list(range(len(shape)))]
-        return self._generic([v for v, _ in inputs], [out], maps, ["parallel"] * len(shape), lambda *e: [body(*e[:-1])])[0]
+        return self._generic(
+            [v for v, _ in inputs], [out], maps, ["parallel"] * len(shape), lambda *e: [body(*e[:-1])]
+        )[0]
 
     def reduce(
         self,
@@ -225,7 +231,9 @@ class Emitter:
         return self.to_i64(self.op("linalg.index", self.index, attributes={"dim": attribute}))
 
     def extract(self, tensor: ir.Value, indices: Sequence[ir.Value]) -> ir.Value:
-        return self.op("tensor.extract", ir.RankedTensorType(tensor.type).element_type, tensor, *map(self.to_index, indices))
+        return self.op(
+            "tensor.extract", ir.RankedTensorType(tensor.type).element_type, tensor, *map(self.to_index, indices)
+        )
 
     def insert(self, value: ir.Value, tensor: ir.Value, indices: Sequence[ir.Value]) -> ir.Value:
         return self.op("tensor.insert", tensor.type, value, tensor, *map(self.to_index, indices))
@@ -290,6 +298,7 @@ def _is_float(type_: ir.Type) -> bool:
 
 def _affine_map(results: Map, dims: int) -> ir.Attribute:
     exprs = [
-        ir.AffineConstantExpr.get(0) if r is None else ir.AffineDimExpr.get(r) if isinstance(r, int) else r for r in results
+        ir.AffineConstantExpr.get(0) if r is None else ir.AffineDimExpr.get(r) if isinstance(r, int) else r
+        for r in results
     ]
     return ir.AffineMapAttr.get(ir.AffineMap.get(dims, 0, exprs))

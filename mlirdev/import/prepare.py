@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 # With a number as second operand these are the overload on the right, which takes it as it is.
 _SCALAR_OVERLOADS = {
-    f"aten.{name}.Tensor": f"aten.{name}.Scalar" for name in ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge")
+    f"aten.{name}.Tensor": f"aten.{name}.Scalar"
+    for name in ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge")
 }
 
 

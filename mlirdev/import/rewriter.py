@@ -187,6 +187,7 @@ class Rewriter:
         """x with the slice start, start + step, … of `dim` replaced."""
         return self.emit("own.write_slice", [x.ref, source.ref, dim, *sizes([start]), step], [x.spec])[0]
 
+
 def _fitted(op: str, value: Tensor, spec: TensorSpec) -> Tensor:
     """A rule's result as the spec says: cast, and of just that shape."""
     if len(value.shape) != len(spec.shape) or any(

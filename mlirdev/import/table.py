@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mlirdev.dtypes import DType
 from mlirdev.graph import Node, TensorSpec
 
 from . import decompose
+from .limits import limit
 from .own import OWN
 from .prepare import PREPARATIONS
 from .registry import DECOMPOSITIONS, Rule, decomposition
@@ -60,19 +60,15 @@ def rewrite_of(rewriter: Rewriter, node: Node) -> Rule | None:
 
 def routes() -> dict[str, str]:
     """Every operator with its route, for people and tests."""
-    named = {"direct": _ROWS, "own": OWN, "decomposition": DECOMPOSITIONS}
-    return dict(sorted({op: route for route, ops in named.items() for op in ops}.items()))
+    named = [("direct", list(_ROWS)), ("own", list(OWN)), ("decomposition", list(DECOMPOSITIONS))]
+    return dict(sorted((op, route) for route, ops in named for op in ops))
 
 
 def unsupported(node: Node, specs: tuple[TensorSpec, ...]) -> str | None:
     """See mlirdev.importer.unsupported."""
     if node.op not in _ROWS and node.op not in OWN and node.op not in DECOMPOSITIONS:
         return "no lowering"
-    dtypes = {specs[o].dtype for o in node.operands()} | {s.dtype for s in node.results}
-    return next((f"no lowering for {d}" for d in dtypes if d in _UNSUPPORTED_DTYPES), None)
-
-
-_UNSUPPORTED_DTYPES = frozenset({DType.c64, DType.c128, DType.f8e5m2, DType.f8e4m3fn, DType.u16, DType.u32, DType.u64})
+    return limit(node, specs)
 
 
 def register_decomposition(op: str, fn: Callable[[Rewriter, Node], object]) -> None:

@@ -13,7 +13,23 @@ from mlirdev.graph import Arg, Graph, Node, Ref, ScalarRef, Size, Sym, TensorSpe
 from .execute import OURS
 
 # Arguments that are sizes, as recording marks them.
-SIZES = {"size", "sizes", "start", "end", "step", "index", "split_sizes", "repeats", "length", "output_size", "input_size", "self_size", "pad", "normalized_shape", "shifts"}
+SIZES = {
+    "size",
+    "sizes",
+    "start",
+    "end",
+    "step",
+    "index",
+    "split_sizes",
+    "repeats",
+    "length",
+    "output_size",
+    "input_size",
+    "self_size",
+    "pad",
+    "normalized_shape",
+    "shifts",
+}
 STRUCTURAL = {"dim", "correction", "ord", "exponent", "alpha", "beta"}
 NONE = {"device", "layout", "pin_memory", "generator"}
 
@@ -37,7 +53,14 @@ class Capture:
         self.nodes: list[Node] = []
         self.scalars_as_inputs = scalars_as_inputs
 
-    def call(self, overload: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any], key: Callable[[Any], Any], results: Sequence[torch.Tensor]) -> None:
+    def call(
+        self,
+        overload: torch._ops.OpOverload,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        key: Callable[[Any], Any],
+        results: Sequence[torch.Tensor],
+    ) -> None:
         converted = []
         for i, argument in enumerate(overload._schema.arguments):
             default = argument.default_value if argument.has_default_value() else None
@@ -58,7 +81,11 @@ class Capture:
             return OURS[value]
         if isinstance(value, (torch.memory_format, torch.device, torch.layout)):
             return None
-        if kind in ("number", "Scalar", "Optional[number]", "Tensor") and name not in STRUCTURAL and self.scalars_as_inputs:
+        if (
+            kind in ("number", "Scalar", "Optional[number]", "Tensor")
+            and name not in STRUCTURAL
+            and self.scalars_as_inputs
+        ):
             self.scalar_values.append(value)
             self.scalar_kinds.append(type(value).__name__)
             return ScalarRef(len(self.scalar_values) - 1)
@@ -84,9 +111,35 @@ def call_graph(overload: torch._ops.OpOverload, *args: Any, scalars_as_inputs: b
     expected = [e for e in (expected if isinstance(expected, (tuple, list)) else [expected]) if e is not None]
     capture.call(overload, args, kwargs, key, expected)
     n = len(inputs)
-    graph = Graph(tuple(map(spec_of, inputs)), tuple(capture.scalar_kinds), tuple(capture.nodes), tuple(range(n, n + len(expected))))
+    graph = Graph(
+        tuple(map(spec_of, inputs)),
+        tuple(capture.scalar_kinds),
+        tuple(capture.nodes),
+        tuple(range(n, n + len(expected))),
+    )
     graph.verify()
     return graph, inputs, capture.scalar_values, expected
+
+
+def calls_graph(calls: Sequence[tuple[Any, Sequence[Any], dict[str, Any]]]):
+    """(graph, inputs, scalars, expected) of several calls side by side; odd ones have their scalars as inputs."""
+    capture, inputs, results = Capture(), [], []
+
+    def key(tensor: torch.Tensor) -> int:
+        inputs.append(tensor.contiguous())
+        return len(inputs) - 1
+
+    for i, (overload, args, kwargs) in enumerate(calls):
+        capture.scalars_as_inputs = i % 2 == 1
+        expected = overload(*args, **kwargs)
+        expected = [e for e in (expected if isinstance(expected, (tuple, list)) else [expected]) if e is not None]
+        capture.call(overload, args, kwargs, key, expected)
+        results += expected
+    n = len(inputs)
+    specs = tuple(map(spec_of, inputs))
+    graph = Graph(specs, tuple(capture.scalar_kinds), tuple(capture.nodes), tuple(range(n, n + len(results))))
+    graph.verify()
+    return graph, inputs, capture.scalar_values, results
 
 
 def with_symbol(graph: Graph, size: int) -> Graph:

@@ -81,7 +81,9 @@ class AutoEncoder(nn.Module):
         super().__init__()
         self.down = nn.Sequential(nn.Conv2d(1, 8, 3, 2, 1), nn.ReLU(), nn.Conv2d(8, 16, 3, 2, 1), nn.ReLU())
         self.up = nn.Sequential(
-            nn.ConvTranspose2d(16, 8, 3, 2, 1, output_padding=1), nn.ReLU(), nn.ConvTranspose2d(8, 1, 3, 2, 1, output_padding=1)
+            nn.ConvTranspose2d(16, 8, 3, 2, 1, output_padding=1),
+            nn.ReLU(),
+            nn.ConvTranspose2d(8, 1, 3, 2, 1, output_padding=1),
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -123,6 +125,8 @@ def capture(module: nn.Module, loss: Callable[[torch.Tensor], torch.Tensor] | No
     fn = evaluate if loss is None else step
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        gm = make_fx(functionalize(fn, remove="mutations_and_views"), tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
+        gm = make_fx(functionalize(fn, remove="mutations_and_views"), tracing_mode="fake", _allow_non_fake_inputs=True)(
+            *inputs
+        )
     gm.graph.eliminate_dead_code()
     return gm, inputs, fn(*inputs)

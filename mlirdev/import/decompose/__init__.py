@@ -6,34 +6,8 @@ each result. It casts where the CPU would: halves are computed in f32, integers 
 
 from __future__ import annotations
 
-from . import (
-    activation,
-    attention,
-    contraction,
-    elementwise,
-    factory,
-    index,
-    loss,
-    norm,
-    pool,
-    reduce,
-    shape,
-    softmax,
-    upsample,
-)
+import importlib
+import pkgutil
 
-__all__ = [
-    "activation",
-    "attention",
-    "contraction",
-    "elementwise",
-    "factory",
-    "index",
-    "loss",
-    "norm",
-    "pool",
-    "reduce",
-    "shape",
-    "softmax",
-    "upsample",
-]
+for _family in pkgutil.iter_modules(__path__):
+    importlib.import_module(f".{_family.name}", __package__)

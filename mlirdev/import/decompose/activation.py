@@ -289,5 +289,3 @@ def native_dropout_backward(rw: Rewriter, node: Node) -> Tensor:
     grad = rw.tensor(node.args[0], computing(node))
     scale: Number = number(node.args[2])
     return grad * rw.tensor(node.args[1]).to(grad.dtype) * scale
-
-

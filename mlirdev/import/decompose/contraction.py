@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-
 from mlirdev.graph import Arg, Node
 
 from .. import dims
@@ -52,7 +51,7 @@ def add_product(rw: Rewriter, node: Node) -> Tensor:
         value = x.mm(y)
     else:
         value = x.bmm(y)
-        value = value.sum([0]) if "addbmm" in node.op else value
+        value = value.sum([0]) if node.op.startswith("aten.addbmm") else value
     return _with_bias(rw, bias, value, number(beta), number(alpha))
 
 
@@ -148,9 +147,25 @@ def conv(
     shape = (x.shape[0], w.shape[0], *spatial)
     if 0 in x.shape or 0 in shape:
         return x.rewriter.zeros(shape, x.dtype)
+    if groups > 1 and len(stride) == 3:
+        return _conv_by_group(x, w, stride, padding, dilation, groups)
     nothing = (0,) * len(stride)
     args: list[Arg] = [x.ref, w.ref, None, tuple(stride), tuple(padding), tuple(dilation), False, nothing, groups]
     return x.rewriter.keep(Node("aten.convolution.default", tuple(args), (spec_of(shape, x.dtype),)))[0]
+
+
+def _conv_by_group(
+    x: Tensor, w: Tensor, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
+) -> Tensor:
+    """linalg has no grouped convolution in 3-d: one convolution for each group."""
+    inner, outer = dims.static(w.shape[1]), dims.static(w.shape[0]) // groups
+    parts = [
+        conv(
+            x.slice(1, i * inner, (i + 1) * inner), w.slice(0, i * outer, (i + 1) * outer), stride, padding, dilation, 1
+        )
+        for i in range(groups)
+    ]
+    return x.rewriter.joined(parts, 1)
 
 
 def transposed_conv(
@@ -198,7 +213,7 @@ def _swapped(w: Tensor, groups: int) -> Tensor:
 
 @decomposition("aten.convolution_backward.default", "aten.convolution_backward_overrideable.default")
 def convolution_backward(rw: Rewriter, node: Node) -> list[Tensor]:
-    grad, x, weight, stride, padding, dilation, transposed, output_padding, groups, mask = _backward_args(node)
+    grad, x, weight, stride, padding, dilation, transposed, _, groups, mask = _backward_args(node)
     dtype = widened(rw.tensor(x).dtype)
     g, value, w = (rw.tensor(v, dtype) for v in (grad, x, weight))
     spatial, count = w.rank - 2, dims.int_of(groups)
@@ -227,7 +242,12 @@ def _backward_args(node: Node) -> tuple[Arg, ...]:
 
 
 def _uncovered(
-    x: dims.Shape, y: dims.Shape, kernel: dims.Shape, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+    x: dims.Shape,
+    y: dims.Shape,
+    kernel: dims.Shape,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
 ) -> list[int]:
     """How far x reaches beyond what the strided windows cover."""
     return [
@@ -237,7 +257,13 @@ def _uncovered(
 
 
 def weight_gradient(
-    x: Tensor, g: Tensor, shape: dims.Shape, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
+    x: Tensor,
+    g: Tensor,
+    shape: dims.Shape,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Tensor:
     """A convolution of x with the gradient as its kernel: batch and channels change places, stride and dilation too."""
     batch, inner = x.shape[0], dims.static(x.shape[1]) // groups
@@ -248,5 +274,3 @@ def weight_gradient(
     for dim in range(2, x.rank):
         result = result.slice(dim, 0, shape[dim])
     return result
-
-

@@ -235,7 +235,11 @@ def bitwise(rw: Rewriter, node: Node) -> Tensor:
 
 
 @decomposition(
-    *(f"aten.{n}.{o}" for n in ("bitwise_left_shift", "bitwise_right_shift") for o in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")),
+    *(
+        f"aten.{n}.{o}"
+        for n in ("bitwise_left_shift", "bitwise_right_shift")
+        for o in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
+    ),
     *(f"aten.__{n}__.{o}" for n in ("lshift", "rshift") for o in ("Scalar", "Tensor")),
 )
 def shift(rw: Rewriter, node: Node) -> Tensor:
@@ -465,5 +469,3 @@ def isclose(rw: Rewriter, node: Node) -> Tensor:
         return close | (finite & ((a - b).abs() <= allowed))
     x, y = a.to(DType.f32), b.to(DType.f32)
     return close | ((x - y).abs() <= (y.abs() * number(rtol) + number(atol)))
-
-

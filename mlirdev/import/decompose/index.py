@@ -12,7 +12,7 @@ from .. import dims
 from ..dims import Shape, int_of, wrap
 from ..promotion import widened
 from ..registry import decomposition
-from ..tensor import Tensor
+from ..tensor import Tensor, spec_of
 from .elementwise import computing, number
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def gather(rw: Rewriter, node: Node) -> Tensor:
     x, index = rw.tensor(node.args[0]), rw.tensor(node.args[2])
     if not x.rank or not index.rank:
         flat = x.view((x.numel,)) if not x.rank else x
-        return rw.take(flat, index.view((1,))).view(node.results[0].shape)
+        return rw.take(flat, index.view((index.numel,))).view(node.results[0].shape)
     args: list[Arg] = [x.ref, wrap(int_of(node.args[1]), x.rank), index.ref]
     return rw.emit("own.take_along", args, [node.results[0]])[0]
 
@@ -231,3 +231,43 @@ def isin(rw: Rewriter, node: Node) -> Tensor:
     equal = x.unsqueeze(x.rank).compare("eq", tests.view((tests.numel,)))
     found = equal.amax([equal.rank - 1])
     return ~found if node.args[3] else found
+
+
+# --- sorting -----------------------------------------------------------------------------------------
+
+
+def _sorted(rw: Rewriter, x: Tensor, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
+    """(values, indices)."""
+    if not x.rank:
+        return x, rw.zeros((), DType.i64)
+    axis = wrap(dim, x.rank)
+    order = rw.emit("own.sort", [x.ref, axis, descending], [spec_of(x.shape, DType.i64)])[0]
+    return rw.emit("own.take_along", [x.ref, axis, order.ref], [x.spec])[0], order
+
+
+@decomposition("aten.sort.default", "aten.sort.stable")
+def sort(rw: Rewriter, node: Node) -> list[Tensor]:
+    args = node.args if node.op.endswith("default") else (node.args[0], *node.args[2:])
+    return list(_sorted(rw, rw.tensor(args[0]), int_of(args[1]), bool(args[2])))
+
+
+@decomposition("aten.argsort.default", "aten.argsort.stable")
+def argsort(rw: Rewriter, node: Node) -> Tensor:
+    args = node.args if node.op.endswith("default") else (node.args[0], *node.args[2:])
+    return _sorted(rw, rw.tensor(args[0]), int_of(args[1]), bool(args[2]))[1]
+
+
+@decomposition("aten.topk.default")
+def topk(rw: Rewriter, node: Node) -> list[Tensor]:
+    """The first k of the sorted line."""
+    x, count, dim, largest = (
+        rw.tensor(node.args[0]),
+        dims.size_of(node.args[1]),
+        int_of(node.args[2]),
+        bool(node.args[3]),
+    )
+    values, indices = _sorted(rw, x, dim, largest)
+    if not x.rank:
+        return [values.view(node.results[0].shape), indices.view(node.results[1].shape)]
+    axis = wrap(dim, x.rank)
+    return [values.slice(axis, 0, count), indices.slice(axis, 0, count)]

@@ -135,7 +135,7 @@ class _Targets:
 
     def picked(self) -> Tensor:
         index = self.safe.unsqueeze(self.axis)
-        args = [self.x.ref, self.axis, index.ref]
+        args: list[Arg] = [self.x.ref, self.axis, index.ref]
         found = self.rw.emit("own.take_along", args, [spec_of(index.shape, self.x.dtype)])[0]
         return found.view(self.target.shape)
 

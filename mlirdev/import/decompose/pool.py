@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 class _Windows:
     """The windows of a pooling over the last dims: `reach` is the padding behind, which ceil_mode may raise."""
 
-    def __init__(self, x: Tensor, shape: dims.Shape, kernel: tuple[int, ...], stride: Arg, padding: Arg, dilation: Arg) -> None:
+    def __init__(
+        self, x: Tensor, shape: dims.Shape, kernel: tuple[int, ...], stride: Arg, padding: Arg, dilation: Arg
+    ) -> None:
         self.count = len(kernel)
         self.kernel = kernel
         self.stride = ints_of(stride, self.count) if stride not in (None, ()) else self.kernel
@@ -122,7 +124,9 @@ def _average_windows(
 
 def _divisor(rw: Rewriter, windows: _Windows, include: bool, dtype: DType) -> Tensor:
     """How many elements each window has; padding counts if `include`, what lies beyond it never does."""
-    if all(r <= p for r, p in zip(windows.reach, windows.padding, strict=True)) and (include or not any(windows.padding)):
+    if all(r <= p for r, p in zip(windows.reach, windows.padding, strict=True)) and (
+        include or not any(windows.padding)
+    ):
         volume = 1
         for k in windows.kernel:
             volume *= k
@@ -136,7 +140,9 @@ def _divisor(rw: Rewriter, windows: _Windows, include: bool, dtype: DType) -> Te
 # --- adaptive average --------------------------------------------------------------------------------
 
 
-@decomposition("aten._adaptive_avg_pool2d.default", "aten._adaptive_avg_pool3d.default", "aten.adaptive_avg_pool1d.default")
+@decomposition(
+    "aten._adaptive_avg_pool2d.default", "aten._adaptive_avg_pool3d.default", "aten.adaptive_avg_pool1d.default"
+)
 def adaptive_avg_pool(rw: Rewriter, node: Node) -> Tensor:
     x = rw.tensor(node.args[0], computing(node))
     for dim in range(x.rank - _adaptive_dims(node), x.rank):

@@ -168,7 +168,9 @@ def vector_norm(rw: Rewriter, node: Node) -> Tensor:
     return norm_of(rw, rw.tensor(node.args[0], computing(node)), node.args[1], node.args[2], bool(node.args[3]))
 
 
-@decomposition("aten.norm.Scalar", "aten.norm.ScalarOpt_dim", "aten.norm.ScalarOpt_dim_dtype", "aten.norm.ScalarOpt_dtype")
+@decomposition(
+    "aten.norm.Scalar", "aten.norm.ScalarOpt_dim", "aten.norm.ScalarOpt_dim_dtype", "aten.norm.ScalarOpt_dtype"
+)
 def norm(rw: Rewriter, node: Node) -> Tensor:
     over, keep = (node.args[2], bool(node.args[3])) if "_dim" in node.op else (None, False)
     order = 2 if node.args[1] is None else node.args[1]

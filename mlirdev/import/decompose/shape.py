@@ -281,7 +281,9 @@ def _pad_source(rw: Rewriter, size: PlanDim, before: int, after: int, reflects: 
 def slice_backward(rw: Rewriter, node: Node) -> Tensor:
     grad, _, dim, start, end, step = node.args
     spec = node.results[0]
-    return _written(rw, rw.zeros(spec.shape, spec.dtype), rw.tensor(grad), wrap(int_of(dim), len(spec.shape)), start, end, step)
+    return _written(
+        rw, rw.zeros(spec.shape, spec.dtype), rw.tensor(grad), wrap(int_of(dim), len(spec.shape)), start, end, step
+    )
 
 
 @decomposition("aten.slice_scatter.default")
@@ -398,5 +400,3 @@ def unfold_backward(rw: Rewriter, node: Node) -> Tensor:
     order.insert(dim + 1, grad.rank - 1)
     zeros = rw.zeros(spec.shape, spec.dtype)
     return rw.put(zeros, [*[None] * dim, place], grad.permute(order), True)
-
-

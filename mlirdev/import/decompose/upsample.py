@@ -42,7 +42,8 @@ _LINEAR = ["upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"]
 
 
 def _spatial(node: Node) -> int:
-    return int(node.op.split("d.")[0].removesuffix("d_backward")[-1])
+    """How many dims are resized: the digit in the operator's name."""
+    return next(int(c) for c in node.op if c.isdigit())
 
 
 @decomposition(*(f"aten.{n}.{o}" for n in _NEAREST for o in ("default", "vec")))
@@ -88,10 +89,6 @@ class _Linear:
         return self.weight.align(dim, rank)
 
 
-def _aligned(node: Node, position: int) -> bool:
-    return bool(node.args[position])
-
-
 @decomposition(*(f"aten.{n}.{o}" for n in _LINEAR for o in ("default", "vec")))
 def linear(rw: Rewriter, node: Node) -> Tensor:
     x, count = rw.tensor(node.args[0], computing(node)), _spatial(node)
@@ -100,7 +97,7 @@ def linear(rw: Rewriter, node: Node) -> Tensor:
         size, out = dims.static(x.shape[dim]), dims.static(node.results[0].shape[dim])
         if size == out:
             continue
-        plan = _Linear(rw, size, out, scale, _aligned(node, 2), x)
+        plan = _Linear(rw, size, out, scale, bool(node.args[2]), x)
         weight = plan.along(dim, x.rank)
         x = rw.take(x, plan.low, dim) * (1.0 - weight) + rw.take(x, plan.high, dim) * weight
     return x
@@ -114,7 +111,7 @@ def linear_backward(rw: Rewriter, node: Node) -> Tensor:
         out, size = dims.static(grad.shape[dim]), dims.static(node.results[0].shape[dim])
         if size == out:
             continue
-        plan = _Linear(rw, size, out, scale, _aligned(node, 3), grad)
+        plan = _Linear(rw, size, out, scale, bool(node.args[3]), grad)
         weight, before = plan.along(dim, grad.rank), [None] * dim
         zeros = rw.zeros((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)
         lower = rw.put(zeros, [*before, plan.low], grad * (1.0 - weight), True)

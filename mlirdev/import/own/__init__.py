@@ -5,7 +5,12 @@ Names that begin with "own." are ours alone: decompositions emit them.
 
 from __future__ import annotations
 
-from . import factory, index, random, reduce, scalar, shape, strided
+import importlib
+import pkgutil
+
 from .registry import OWN
 
-__all__ = ["OWN", "factory", "index", "random", "reduce", "scalar", "shape", "strided"]
+for _family in pkgutil.iter_modules(__path__):
+    importlib.import_module(f".{_family.name}", __package__)
+
+__all__ = ["OWN"]

@@ -17,10 +17,8 @@ def full(e: Emitter, node: Node) -> Sequence[ir.Value]:
     """A fill; a 0-d literal is a constant, which folds into its users."""
     spec, value = node.results[0], node.args[0]
     element = e.element_type(spec.dtype)
-    if isinstance(value, (bool, int, float)):
-        scalar = e.constant(value, element)
-    else:
-        scalar = e.number(value, spec.dtype)
+    is_literal = isinstance(value, (bool, int, float))
+    scalar = e.constant(value, element) if is_literal else e.number(value, spec.dtype)
     return [e.filled(spec.shape, scalar)]
 
 

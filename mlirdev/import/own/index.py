@@ -1,9 +1,9 @@
 """Reading and writing by index tensors: every index is checked, and writes happen in order.
 
-    own.index(x, indices)                        aten.index with integer indices (negative ones count from the end)
-    own.take_along(x, dim, index)                aten.gather
-    own.put(x, indices, values, accumulate)      aten.index_put, `values` of the full shape
-    own.scatter(x, dim, index, src, reduce)      aten.scatter and its kin, element by element in row-major order
+own.index(x, indices)                        aten.index with integer indices (negative ones count from the end)
+own.take_along(x, dim, index)                aten.gather
+own.put(x, indices, values, accumulate)      aten.index_put, `values` of the full shape
+own.scatter(x, dim, index, src, reduce)      aten.scatter and its kin, element by element in row-major order
 """
 
 from __future__ import annotations
@@ -139,4 +139,3 @@ _REDUCTIONS = {
     "amax": {"float": "maximumf", "signed": "maxsi", "unsigned": "maxui"},
     "amin": {"float": "minimumf", "signed": "minsi", "unsigned": "minui"},
 }
-

@@ -1,9 +1,9 @@
 """Reductions as the CPU defines them: NaN wins, the first of equals is found, sums run in order.
 
-    own.reduce(x, axes, keep, kind)   kind: add, mul, max, min; on bools max is any and min is all
-    own.arg(x, dim, "max" | "min")    (value, index) without dim `dim`
-    own.scan(x, dim, "add" | "mul")   cumulative
-    own.window(x, kernel, strides, dilations, kind)   over the last len(kernel) dims; no padding
+own.reduce(x, axes, keep, kind)   kind: add, mul, max, min; on bools max is any and min is all
+own.arg(x, dim, "max" | "min")    (value, index) without dim `dim`
+own.scan(x, dim, "add" | "mul")   cumulative
+own.window(x, kernel, strides, dilations, kind)   over the last len(kernel) dims; no padding
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ def window(e: Emitter, node: Node) -> Sequence[ir.Value]:
     sizes, steps, gaps = ints_of(kernel), ints_of(strides), ints_of(dilations)
     rank, spatial = len(spec.shape), len(sizes)
     places = [ir.AffineDimExpr.get(d) for d in range(rank + spatial)]
-    inner = [
-        places[rank - spatial + i] * steps[i] + places[rank + i] * gaps[i] for i in range(spatial)
-    ]
+    inner = [places[rank - spatial + i] * steps[i] + places[rank + i] * gaps[i] for i in range(spatial)]
     combine = _COMBINE[kind](e, spec.dtype)
     init = e.filled(result.shape, identity(e, kind, spec.dtype))
     # The window's extent is the shape of an operand that nobody reads.

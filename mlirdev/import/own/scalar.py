@@ -19,6 +19,10 @@ from .registry import OWN
 Body = Callable[..., ir.Value]
 
 
+def is_unsigned(dtype: DType) -> bool:
+    return dtype in (DType.u8, DType.i1)
+
+
 def broadcast_map(operand: Shape, result: Shape) -> Map:
     """Where an operand's dims fall in a result that it is broadcast to."""
     offset = len(result) - len(operand)

@@ -14,7 +14,7 @@ from .registry import own
 from .scalar import broadcast_map
 
 
-def _copy(e: Emitter, value: ir.Value, access: Sequence[int | None | ir.AffineExpr], shape: Shape) -> ir.Value:
+def _copy(e: Emitter, value: ir.Value, access: Sequence[int | ir.AffineExpr | None], shape: Shape) -> ir.Value:
     element = ir.RankedTensorType(value.type).element_type
     return e.generic(shape, element, [(value, access)], lambda x: x)
 

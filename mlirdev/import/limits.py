@@ -1,0 +1,99 @@
+"""Why a node that has a lowering can't use it: the table of known limits, read without MLIR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mlirdev.dtypes import DType
+from mlirdev.graph import Arg, Node, Ref, Size, TensorSpec
+
+Specs = tuple[TensorSpec, ...]
+_DTYPES = frozenset({DType.c64, DType.c128, DType.f8e5m2, DType.f8e4m3fn, DType.u16, DType.u32, DType.u64})
+
+
+def limit(node: Node, specs: Specs) -> str | None:
+    """The reason, or None."""
+    seen = [specs[o].dtype for o in node.operands()] + [s.dtype for s in node.results]
+    unknown = next((d for d in seen if d in _DTYPES), None)
+    if unknown is not None:
+        return f"no lowering for {unknown}"
+    rule = _LIMITS.get(node.op)
+    return None if rule is None else rule(node, specs)
+
+
+def _spec(arg: Arg, specs: Specs) -> TensorSpec:
+    assert isinstance(arg, Ref)
+    return specs[arg.value]
+
+
+def _by_mask(node: Node, specs: Specs) -> str | None:
+    """Bool indices: how many elements they pick is known only when run."""
+    indices = node.args[1]
+    assert isinstance(indices, tuple)
+    masks = [i for i in indices if isinstance(i, Ref) and specs[i.value].dtype in (DType.i1, DType.u8)]
+    if not masks:
+        return _into_empty(node, specs)
+    if ".index_put." not in node.op:
+        return "a bool index gives a size that is known only when run"
+    values = _spec(node.args[2], specs)
+    single = all(d == 1 for d in values.shape)
+    alone = len(masks) == 1 and all(i is None or i in masks for i in indices)
+    return None if single and alone else "a bool index with more than one value"
+
+
+def _into_empty(node: Node, specs: Specs) -> str | None:
+    """No index fits a dim of size 0; the host raises what PyTorch raises."""
+    shape = _spec(node.args[0], specs).shape
+    return "indices into a dim of size 0" if 0 in shape and 0 not in node.results[0].shape else None
+
+
+def _runtime_line(node: Node, specs: Specs) -> str | None:
+    """The sorted dim has to be known when compiled."""
+    position = 2 if node.op.endswith(("topk.default", ".stable")) else 1
+    spec, dim = _spec(node.args[0], specs), node.args[position]
+    assert isinstance(dim, int)
+    return (
+        None if not spec.shape or isinstance(spec.shape[dim], int) else "the sorted dim's size is known only when run"
+    )
+
+
+def _negative_power(node: Node, specs: Specs) -> str | None:
+    exponent = node.args[1]
+    negative = isinstance(exponent, int) and exponent < 0 and not node.results[0].dtype.is_float
+    return "an integer to a negative power" if negative else None
+
+
+def _runtime_spatial(node: Node, specs: Specs) -> str | None:
+    """Windows and scales are worked out when compiled: dims after the second have to be known then."""
+    shapes = [specs[o].shape for o in node.operands()] + [s.shape for s in node.results]
+    known = all(isinstance(d, int) for shape in shapes for d in shape[2:])
+    return None if known else "a spatial size that is known only when run"
+
+
+def _runtime_amounts(node: Node, specs: Specs) -> str | None:
+    amounts = node.args[1]
+    known = not isinstance(amounts, tuple) or all(not isinstance(a, Size) or isinstance(a.value, int) for a in amounts)
+    return None if known else "padding that is known only when run"
+
+
+Limit = Callable[[Node, Specs], "str | None"]
+_SPATIAL = [
+    *(f"aten.avg_pool{d}d{b}.default" for d in (1, 2, 3) for b in ("", "_backward")),
+    *(f"aten.max_pool{d}d_with_indices{b}.default" for d in (2, 3) for b in ("", "_backward")),
+    *(f"aten._adaptive_avg_pool{d}d{b}.default" for d in (2, 3) for b in ("", "_backward")),
+    *(f"aten.upsample_{n}{b}.{o}"
+      for n in ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "trilinear3d")
+      for b in ("", "_backward") for o in ("default", "vec")),
+    "aten.convolution_backward.default",
+]  # fmt: skip
+_LIMITS: dict[str, Limit] = {
+    **dict.fromkeys(("aten.index.Tensor", "aten._unsafe_index.Tensor", "aten.index_put.default"), _by_mask),
+    **dict.fromkeys(("aten.embedding.default", "aten.gather.default", "aten.index_select.default"), _into_empty),
+    **dict.fromkeys(
+        ("aten.sort.default", "aten.sort.stable", "aten.argsort.default", "aten.argsort.stable", "aten.topk.default"),
+        _runtime_line,
+    ),
+    "aten.pow.Tensor_Scalar": _negative_power,
+    **dict.fromkeys(_SPATIAL, _runtime_spatial),
+    "aten.constant_pad_nd.default": _runtime_amounts,
+}
