@@ -45,7 +45,7 @@ set_rng_state set_rng_state_all get_amp_supported_dtype get_device_name get_devi
 mem_get_info Stream Event stream current_stream default_stream set_stream exchange_device maybe_exchange_device
 get_raw_stream is_bf16_supported memory_allocated max_memory_allocated memory_reserved max_memory_reserved
 reset_peak_memory_stats reset_accumulated_memory_stats memory_stats memory_summary memory_snapshot empty_cache amp
-random memory default_generators
+random memory default_generators _utils
 """
 
 
@@ -71,6 +71,8 @@ def test_there_is_one_device() -> None:
             M.set_device(wrong)
     with pytest.raises(ValueError, match="Expected a mlirdev device"):
         M.set_device("cpu")
+    assert M._utils._get_device_index("mlirdev:0", optional=True) == 0
+    assert M._utils._get_device_index("cpu", allow_cpu=True) == -1
 
 
 def test_torch_knows_the_module() -> None:

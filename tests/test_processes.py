@@ -56,6 +56,7 @@ print(torch.mlirdev.is_initialized())
     assert output(code, installed) == "True False\n[]\nFalse\n[2.0, 2.0]\nTrue\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["torch", "mlirdev"])
 @pytest.mark.parametrize("autoload", ["0", "1"])
 def test_either_import_may_come_first(installed: Path, first: str, autoload: str) -> None:
@@ -145,6 +146,7 @@ def test_a_forked_child_is_told_when_it_uses_the_device() -> None:
     assert output(FORKS) == f"True 2.0\n{FORKED}\n" * 7 + "False [2.0, 2.0]\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_data_loader_forks_workers_while_a_graph_is_compiled_and_run() -> None:
     code = """

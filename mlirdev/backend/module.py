@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 from mlirdev.backend.devices import (
@@ -70,6 +71,8 @@ def init() -> None:
 
 
 _lazy_init = init
+# Where torch looks a device's index up (torch.cuda._utils).
+_utils = SimpleNamespace(_get_device_index=device_index)
 
 
 def _is_in_bad_fork() -> bool:
