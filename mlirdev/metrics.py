@@ -124,17 +124,28 @@ def _by_count(counts: dict[str, int]) -> tuple[tuple[str, ...], ...]:
     return tuple((name, f"{count:,}") for name, count in sorted(counts.items(), key=lambda item: -item[1]))
 
 
+class _Missed(threading.local):
+    """Whether this thread has compiled or loaded a graph since its last flush: then that flush wasn't a hit."""
+
+    graph = False
+
+
+_missed = _Missed()
+
+
 def _listen(event: events.Event) -> None:
     if isinstance(event, events.Flush):
+        hit, _missed.graph = not _missed.graph, False
         counters.add(
             ops_recorded=event.nodes,
             graphs_run=1,
-            graph_cache_hits=int(event.hit),
+            graph_cache_hits=int(hit),
             launches=event.launches,
             record_s=event.record_s,
-            launch_overhead_s=event.launch_s if event.hit else 0.0,
+            launch_overhead_s=event.launch_s if hit else 0.0,
         )
     elif isinstance(event, events.GraphCompiled):
+        _missed.graph = True
         counters.add(
             compiles=int(not event.from_disk),
             graph_disk_hits=int(event.from_disk),

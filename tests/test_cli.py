@@ -214,9 +214,25 @@ def test_compile_a_graph_to_its_kernels(tmp_path: Path) -> None:
 
 
 def test_compile_says_what_is_wrong_with_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "bad.mlir").write_text("func.func @kernel(")
-    assert run(["compile", str(tmp_path / "bad.mlir"), "--from", "kernel", "--to", "llvm"]) == 1
-    assert "parse" in capsys.readouterr().err
+    for text, said in (("func.func @kernel(", "parse"), ("module {}", "no func.func @kernel")):
+        (tmp_path / "bad.mlir").write_text(text)
+        assert run(["compile", str(tmp_path / "bad.mlir"), "--from", "kernel", "--to", "llvm"]) == 1
+        assert said in capsys.readouterr().err
+
+
+def test_compile_takes_run_time_sizes(tmp_path: Path) -> None:
+    """With the attribute that dumped kernels have, the entry point is there; without, the kernel alone."""
+    text = """
+func.func @kernel(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> attributes {mlirdev.dims = array<i64: 1, 1>} {
+  %empty = tensor.empty(%n) : tensor<?xf32>
+  %y = linalg.add ins(%x, %x : tensor<?xf32>, tensor<?xf32>) outs(%empty : tensor<?xf32>) -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+"""
+    (tmp_path / "k.mlir").write_text(text)
+    out = tmp_path / "k.s"
+    assert run(["compile", str(tmp_path / "k.mlir"), "--from", "kernel", "--to", "asm", "-o", str(out)]) == 0
+    assert "kernel_entry:" in out.read_text()
 
 
 # --- target, env, doctor --------------------------------------------------------------------------

@@ -37,9 +37,9 @@ def test_the_names_that_others_rely_on_are_there() -> None:
 
 
 def test_events_are_counted() -> None:
-    emit(Flush(cause="value", nodes=5, hit=False, record_s=0.5, launch_s=9.0))
-    emit(Flush(cause="value", nodes=5, hit=True, record_s=0.5, launch_s=0.25))
     emit(GraphCompiled(kernels=4, kernels_compiled=3, seconds=2.0))
+    emit(Flush(cause="value", nodes=5, record_s=0.5, launch_s=9.0))
+    emit(Flush(cause="value", nodes=5, record_s=0.5, launch_s=0.25))
     emit(GraphCompiled(kernels=4, from_disk=True))
     emit(SpecMiss(op="aten.add.Tensor"))
     emit(Fallback(op="aten.nonzero.default"))

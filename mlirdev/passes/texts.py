@@ -15,8 +15,10 @@ from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
 from mlirdev.passes.kernel_source import KernelSource, kernel_key
 from mlirdev.passes.lower import kernel_context, parse, to_llvm_ir
+from mlirdev.passes.ops import kernel_function
 from mlirdev.passes.pipeline import Pipeline
 from mlirdev.passes.runner import run_pipeline
+from mlirdev.passes.sizes import DIMS
 from mlirdev.plan import BufferParam, DimParam, Param, ScalarParam, Signature
 from mlirdev.target import Target
 
@@ -48,12 +50,14 @@ def kernels_of_text(text: str, target: Target) -> tuple[KernelSource, ...]:
 
 
 def kernel_of_text(text: str, kind: str = "other") -> KernelSource:
-    """A kernel from its text. Its signature is read off @kernel; which run-time sizes are equal isn't in the text, so a
-    kernel that has any gets no `dims` and can be lowered, but not called."""
+    """A kernel from its text. Its signature is read off @kernel; which of its run-time sizes is which says the
+    attribute that a dumped kernel has. Without it, a kernel with run-time sizes can be lowered, but not called."""
     with kernel_context(), ir.Location.unknown():
         module = parse(text)
-        function = _function_type(module)
-        signature = Signature(tuple(map(_param, function.inputs)), tuple(map(_buffer, function.results)))
+        function = _kernel(module)
+        type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+        dims = tuple(ir.DenseI64ArrayAttr(function.attributes[DIMS])) if DIMS in function.attributes else ()
+        signature = Signature(tuple(map(_param, type_.inputs)), tuple(map(_buffer, type_.results)), dims)
         plain = str(module.operation.get_asm(enable_debug_info=False))
     return KernelSource(kernel_key(plain, signature), kind, text, signature)
 
@@ -64,12 +68,11 @@ def llvm_ir_of_text(text: str) -> str:
         return to_llvm_ir(parse(text))
 
 
-def _function_type(module: ir.Module) -> ir.FunctionType:
-    for op in module.body.operations:
-        attributes = op.operation.attributes
-        if op.operation.name == "func.func" and ir.StringAttr(attributes["sym_name"]).value == "kernel":
-            return ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value)
-    raise PassError("kernel", "parse", "there is no func.func @kernel")
+def _kernel(module: ir.Module) -> ir.Operation:
+    try:
+        return kernel_function(module)
+    except ValueError as error:
+        raise PassError("kernel", "parse", str(error)) from error
 
 
 def _param(type_: ir.Type) -> Param:
