@@ -88,7 +88,7 @@ def operand_lists(draw: st.DrawFn) -> list[torch.Tensor]:
 
 
 @given(operand_lists())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_strides_are_as_eager_gives_them(tensors: list[torch.Tensor]) -> None:
     a, b, c = tensors
     assert answer("aten.neg.default", meta_of(a)) == specs_of(aten.neg(a))[0]
@@ -98,7 +98,7 @@ def test_strides_are_as_eager_gives_them(tensors: list[torch.Tensor]) -> None:
 
 
 @given(operand_lists())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_copies_keep_the_layouts_that_eager_keeps(tensors: list[torch.Tensor]) -> None:
     tensor = tensors[0]
     assert answer("aten.clone.default", meta_of(tensor), None) == specs_of(aten.clone(tensor))[0]
@@ -107,7 +107,7 @@ def test_copies_keep_the_layouts_that_eager_keeps(tensors: list[torch.Tensor]) -
 
 
 @given(operand_lists(), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_advanced_indexing_lays_out_as_eager(tensors: list[torch.Tensor], data: st.DataObject) -> None:
     tensor = tensors[0]
     block = data.draw(st.sampled_from([(), (2,), (2, 3), (1, 3)]))

@@ -39,6 +39,7 @@ def difference(refusal: Refusal) -> str | None:
     return f"{refusal}\n    accepted"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_error_samples_are_refused_as_by_eager() -> None:
     problems = [p for info in op_db for refusal in refusals_of(info) if (p := difference(refusal))]
