@@ -120,7 +120,7 @@ class Gemm:
     def _packer(self) -> Packer:
         t, c = self.tiles, self.contraction
         k_strides, strides = [c.b.strides[d] for d in c.k], [c.b.strides[d] for d in c.n]
-        return Packer(self.b, k_strides, self.k, strides, self.n, self.packed, t.nr, t.lanes)
+        return Packer(self.b, k_strides, self.k, strides, self.n, self.packed, t.nr, t.lanes, t.kc * t.nr)
 
     def _block(self, fixed: dict[int, Index], steps: list[Index], first_column: Index, end: Index) -> None:
         """One K block of one panel of columns."""
@@ -129,9 +129,7 @@ class Gemm:
         depth = minimum(subtract(self.depth, pc), t.kc) if not divides(t.kc, self.depth) else t.kc
         bases = [_base(access, fixed) for access in (self.contraction.a, self.contraction.b, self.contraction.c)]
         panels = divide_up(subtract(end, first_column), t.nr)
-        with for_loop(0, panels) as jb:
-            column = add(first_column, multiply(jb.iv, t.nr))
-            self.packer.pack(bases[1], multiply(jb.iv, t.kc * t.nr), column, pc, depth)
+        self.packer.pack(bases[1], first_column, panels, pc, depth)
         is_first = self._is_first(steps)
         with for_loop(0, panels) as jb:
             column = add(first_column, multiply(jb.iv, t.nr))

@@ -11,7 +11,7 @@ Columns past the last one are packed as zeros or copies: the tile computes with 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch_mlir import ir
@@ -32,12 +32,14 @@ from mlirdev.passes.build import (
 from mlirdev.passes.ops import emit
 
 _SHORTEST_RUN = 4
+# Larger squares take fewer instructions to run and more to compile.
+_TRANSPOSED_SIDE = 8
 
 
 @dataclass(frozen=True)
 class Packer:
-    """B is the flat buffer `source`, with strides and sizes along k and along the columns; rows go to the flat buffer
-    `packed`, `nr` elements each, in vectors of `lanes`."""
+    """B is the flat buffer `source`, with strides and sizes along k and along the columns. Rows of `nr` elements go to
+    the flat buffer `packed`, in vectors of `lanes`; each nr columns are a panel of `panel_size`."""
 
     source: Any
     k_strides: Sequence[Index]
@@ -47,16 +49,19 @@ class Packer:
     packed: Any
     nr: int
     lanes: int
+    panel_size: int
 
-    def pack(self, base: Index, to: Index, column: Index, pc: Index, depth: Index) -> None:
-        """Rows pc … pc + depth of the columns from `column` on, to packed[to …]."""
+    def pack(self, base: Index, column: Index, panels: Index, pc: Index, depth: Index) -> None:
+        """Rows pc … pc + depth of `panels` times nr columns, from `column` on."""
         stride, k_stride = as_one(self.strides, self.sizes), as_one(self.k_strides, self.k_sizes)
-        if stride is None and self.strides[-1] == 1 and _is_at_least(self.sizes[-1], _SHORTEST_RUN):
-            self._pack_runs(base, to, column, pc, depth)
-        elif stride not in (None, 1) and k_stride == 1 and self.lanes & (self.lanes - 1) == 0:
-            self._pack_transposed(add(base, pc), to, column, stride, pc, depth)
-        else:
-            self._pack_rows(base, to, column, pc, depth)
+        if stride not in (None, 1) and k_stride == 1 and self.lanes & (self.lanes - 1) == 0:
+            self._pack_transposed(add(base, pc), column, stride, panels, depth)
+            return
+        in_runs = stride is None and self.strides[-1] == 1 and _is_at_least(self.sizes[-1], _SHORTEST_RUN)
+        with for_loop(0, panels) as panel:
+            to = multiply(panel.iv, self.panel_size)
+            first = add(column, multiply(panel.iv, self.nr))
+            (self._pack_runs if in_runs else self._pack_rows)(base, to, first, pc, depth)
 
     @property
     def columns(self) -> Index:
@@ -137,22 +142,28 @@ class Packer:
 
     # --- transposed ---------------------------------------------------------------------------------
 
-    def _pack_transposed(self, base: Index, to: Index, column: Index, stride: Index, pc: Index, depth: Index) -> None:
-        lanes = self.lanes
-        last = subtract(self.columns, 1)
-        is_whole = divides(lanes, product(self.k_sizes)) and divides(lanes, depth)
-        with for_loop(0, self.nr, lanes) as j, for_loop(0, depth, lanes) as k:
-            mask = None if is_whole else self._mask(subtract(depth, k.iv))
-            rows = []
-            for lane in range(lanes):
-                number = add(add(column, j.iv), lane)
-                number = number if divides(self.nr, self.columns) else minimum(number, last)
-                at = add(add(base, k.iv), multiply(number, stride))
-                is_masked = mask is not None
-                rows.append(self._masked_load(at, mask) if is_masked else self._load(at))
-            rows = [self._extend(row) for row in rows]
-            for lane, value in enumerate(transpose(rows)):
-                self._store(value, add(add(to, j.iv), multiply(add(k.iv, lane), self.nr)))
+    def _pack_transposed(self, base: Index, column: Index, stride: Index, panels: Index, depth: Index) -> None:
+        side = min(self.lanes, _TRANSPOSED_SIDE)
+        packer = replace(self, lanes=side)
+        blocks = self.nr // side
+        is_whole = divides(side, product(self.k_sizes)) and divides(side, depth)
+        with for_loop(0, multiply(panels, blocks)) as block:
+            to = multiply(divide(block.iv, blocks), self.panel_size)
+            to = add(to, multiply(remainder(block.iv, blocks), side))
+            starts = packer._run_starts(base, add(column, multiply(block.iv, side)), stride)
+            with for_loop(0, depth, side) as k:
+                mask = None if is_whole else packer._mask(subtract(depth, k.iv))
+                places = [add(start, k.iv) for start in starts]
+                rows = [packer._load(at) if mask is None else packer._masked_load(at, mask) for at in places]
+                for lane, value in enumerate(transpose([packer._extend(row) for row in rows])):
+                    packer._store(value, add(to, multiply(add(k.iv, lane), self.nr)))
+
+    def _run_starts(self, base: Index, column: Index, stride: Index) -> list[Index]:
+        """Where the runs along k of `lanes` columns start; past the last column, that one's."""
+        numbers = [add(column, lane) for lane in range(self.lanes)]
+        if not divides(self.lanes, self.columns):
+            numbers = [minimum(number, subtract(self.columns, 1)) for number in numbers]
+        return [add(base, multiply(number, stride)) for number in numbers]
 
     # --- vectors ------------------------------------------------------------------------------------
 
@@ -202,7 +213,7 @@ def _swap_blocks(low: Any, high: Any, count: int, distance: int) -> tuple[Any, A
     """Exchange the upper blocks of one vector with the lower blocks of the other."""
     first = [p if not p & distance else count + p - distance for p in range(count)]
     second = [p + distance if not p & distance else count + p for p in range(count)]
-    return tuple(  # type: ignore[return-value]  # of two
+    return tuple(
         emit("vector.shuffle", [low.type], [low, high], mask=ir.DenseI64ArrayAttr.get(mask)) for mask in (first, second)
     )
 
