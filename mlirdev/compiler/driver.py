@@ -70,7 +70,10 @@ class Compilation:
     def _fronts(self, parts: list[Part]) -> dict[int, Front] | None:
         """The native parts' fronts by position; None where more nodes went to the host."""
         native = [(i, part) for i, part in enumerate(parts) if isinstance(part, NativePart)]
-        jobs = [FrontJob(part.graph, self.target, self.name, options.dump) for _, part in native]
+        names = [self.name if len(native) == 1 else f"{self.name}.{i}" for i, _ in native]
+        jobs = [
+            FrontJob(part.graph, self.target, name, options.dump) for name, (_, part) in zip(names, native, strict=True)
+        ]
         fronts: dict[int, Front] = {}
         for at, result in self._results(jobs):
             position, part = native[at]
