@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,26 +19,15 @@ import torch
 from mlirdev import compiler
 from mlirdev.events import Fallback, Flush, SourceLine, emit
 from mlirdev.guards import check_fallback
-from mlirdev.lazy.graphs import Cut, cut
+from mlirdev.lazy.graphs import cut
+from mlirdev.lazy.launchables import Launchable, launchables
 from mlirdev.lazy.lines import here, source_line
-from mlirdev.lazy.trace import Trace, recorder, renew
+from mlirdev.lazy.trace import Cell, Trace, recorder, renew
 from mlirdev.options import options
 from mlirdev.plan import ERROR_INDEX, Launch
 from mlirdev.runtime import Buffer
 
 _lock = threading.RLock()
-
-
-@dataclass(frozen=True)
-class Launchable:
-    """What a key stands for."""
-
-    executable: compiler.Executable
-    syms: tuple[int, ...]
-    cut: Cut
-
-
-launchables: dict[Any, Launchable] = {}
 
 
 def flush(trace: Trace, cause: str) -> None:
@@ -72,19 +60,29 @@ def _launch(trace: Trace, cause: str) -> None:
     cells = trace.cells()
     if not cells:
         return
-    outputs = tuple(sorted({cell.number for cell in cells}))
     layouts = tuple([layout for _, layout in trace.inputs])
-    key = (tuple(trace.code), layouts, outputs, options.target, options.pipeline, options.compile)
-    launchable = launchables.get(key)
+    key = (tuple(trace.code), layouts, options.target, options.pipeline, options.compile)
+    launchable = launchables.find(key, _numbers(cells))
+    if launchable is None and launchables.knows(key):
+        # Autograd's thread may be about to drop the last of what it saved: let it, then look again.
+        del cells
+        time.sleep(0)
+        cells = trace.cells()
+        launchable = launchables.find(key, _numbers(cells))
     hit = launchable is not None
     if launchable is None:
-        launchable = launchables[key] = _prepare(trace, outputs)
+        launchable = launchables.add(key, _prepare(trace, _numbers(cells)))
     if launchable.executable.host and options.compile != "reference":
         _report_host_nodes(trace, launchable)
-    buffers = dict(zip(outputs, _run(trace, launchable, wait=cause == "value"), strict=True))
+    buffers = dict(zip(launchable.outputs, _run(trace, launchable, wait=cause == "value"), strict=True))
     for cell in cells:
         cell.buffer = buffers[cell.number]
     emit(_event(trace, launchable, cause, hit, start))
+
+
+def _numbers(cells: list[Cell]) -> tuple[int, ...]:
+    """The values that the cells hold."""
+    return tuple(sorted({cell.number for cell in cells}))
 
 
 def _report_host_nodes(trace: Trace, launchable: Launchable) -> None:
@@ -113,7 +111,7 @@ def _event(trace: Trace, launchable: Launchable, cause: str, hit: bool, start: f
 def _prepare(trace: Trace, outputs: tuple[int, ...]) -> Launchable:
     part = cut(trace, outputs)
     executable, syms = compiler.executable_for(part.graph, trace.where(part.nodes[0]))
-    return Launchable(executable, syms, part)
+    return Launchable(executable, syms, part, outputs)
 
 
 def _run(trace: Trace, launchable: Launchable, wait: bool) -> list[Buffer]:

@@ -130,7 +130,7 @@ def cell_of_buffer(layout: Layout, buffer: Buffer) -> Cell:
 class Trace:
     """One stream's recording since its last flush."""
 
-    __slots__ = ("checkpoint", "closed", "code", "count", "done", "first", "holders", "inputs", "known", "log", "open",
+    __slots__ = ("checkpoint", "closed", "code", "count", "done", "first", "holders", "inputs", "log", "open",
                  "pending_bytes", "scalars", "seen", "started", "stream", "views")  # fmt: skip
 
     def __init__(self, stream: Stream) -> None:
@@ -145,7 +145,6 @@ class Trace:
         self.log: list[Any] = []
         self.holders: list[weakref.ref[Cell]] = []  # more cells that may be pending here
         self.inputs: list[tuple[Buffer, Layout]] = []
-        self.known: dict[tuple[int, Layout], int] = {}
         self.views: dict[Any, int] = {}  # views read so far (views.py), by value and geometry
         # See limits.py. The first op's check notes where the trace begins.
         self.checkpoint = 0
@@ -165,7 +164,7 @@ class Trace:
     def clear(self) -> None:
         """Let go of everything: cells may refer to a launched trace for long."""
         self.code, self.scalars, self.log, self.holders, self.inputs = [], [], [], [], []
-        self.known, self.views = {}, {}
+        self.views = {}
         self.first = None
 
     def cells(self) -> list[Cell]:
@@ -180,13 +179,10 @@ class Trace:
         return list({id(cell): cell for cell in found if cell.trace is self and cell.buffer is None}.values())
 
     def input(self, buffer: Buffer, layout: Layout) -> int:
-        """The number of an input: the same memory with the same layout is the same input."""
-        key = (id(buffer), layout)
-        number = self.known.get(key)
-        if number is None:
-            self.inputs.append((buffer, layout))
-            number = self.known[key] = -len(self.inputs)
-        return number
+        """The number of a new input. Which memory it is doesn't matter: that two values share some may be chance
+        (both are ones, say), and must not make another graph."""
+        self.inputs.append((buffer, layout))
+        return -len(self.inputs)
 
 
 class _Current(threading.local):
