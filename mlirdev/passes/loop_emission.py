@@ -19,6 +19,9 @@ from mlirdev.passes.ops import emit, index_constant
 # Sums and products may be reordered, as PyTorch's own vectorised loops do; nothing may assume away NaN or infinity.
 _REORDERED = frozenset({"arith.addf", "arith.mulf"})
 _FASTMATH = "#arith.fastmath<reassoc,contract>"
+# The larger of 0.0 and -0.0 may be either; telling them apart costs twice the instructions. NaN is kept.
+_EXTREMA = frozenset({"arith.maximumf", "arith.minimumf"})
+_EITHER_ZERO = "#arith.fastmath<nsz>"
 
 
 class LoopEmitter:
@@ -138,6 +141,8 @@ def clone_body(nest: Nest, values: dict[Any, Any], ivs: Mapping[int, Any]) -> li
         copy = _clone(op, values)
         if op.name in _REORDERED and _accumulates(nest, op):
             copy.attributes["fastmath"] = ir.Attribute.parse(_FASTMATH)
+        elif op.name in _EXTREMA:
+            copy.attributes["fastmath"] = ir.Attribute.parse(_EITHER_ZERO)
         values.update(zip(op.results, copy.results, strict=True))
     raise ValueError("a linalg body has no yield")
 
