@@ -10,15 +10,19 @@ from mlirdev.events import Observer, no_observer
 from mlirdev.graph import Graph
 
 from .builder import build
-from .context import TO_LINALG, TO_TORCH_BACKEND, run_pipeline, text_of
+from .context import TO_LINALG, TO_TORCH_BACKEND, caught, run_pipeline, text_of
 from .rewriter import rewrite
+from .tidy import tidy
 
 
 def import_graph(graph: Graph, context: ir.Context, observe: Observer = no_observer) -> ir.Module:
     """See mlirdev.importer.import_graph."""
     start = time.perf_counter()
     module = build(rewrite(graph), context)
+    with caught():
+        module.operation.verify()  # the passes take a valid module for granted, and may abort on another
     observe("torch", "import", lambda: text_of(module), time.perf_counter() - start)
     run_pipeline(module, TO_TORCH_BACKEND, "torch", observe)
     run_pipeline(module, TO_LINALG, "linalg", observe)
+    tidy(module, graph, observe)
     return module

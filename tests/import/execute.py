@@ -53,11 +53,16 @@ class Program:
             for op in self.module.body.operations:
                 if op.operation.name == "func.func":
                     op.operation.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+                    # The inputs aren't ours to write to.
+                    kept = ir.DictAttr.get({"bufferization.writable": ir.BoolAttr.get(False)})
+                    count = len(op.operation.regions[0].blocks[0].arguments)
+                    op.operation.attributes["arg_attrs"] = ir.ArrayAttr.get(
+                        [kept] * len(graph.inputs) + [ir.DictAttr.get({})] * (count - len(graph.inputs))
+                    )
             for i, pipeline in enumerate(PIPELINES):
                 PassManager.parse(f"builtin.module({pipeline})").run(self.module.operation)
                 if i == 2:
                     self._make_writable()
-            self._fail_softly()
             self.engine = ExecutionEngine(self.module, opt_level=0)
 
     def _make_writable(self) -> None:
@@ -68,9 +73,6 @@ class Program:
         self.module.operation.walk(
             lambda op: mark(op) if op.name == "bufferization.to_tensor" else ir.WalkResult.ADVANCE
         )
-
-    def _fail_softly(self) -> None:
-        """Nothing yet may be called that isn't in this process."""
 
     def __call__(
         self, inputs: Sequence[torch.Tensor], scalars: Sequence[float] = (), syms: Sequence[int] = ()

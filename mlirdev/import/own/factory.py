@@ -14,12 +14,12 @@ from .registry import own
 
 @own("own.full")
 def full(e: Emitter, node: Node) -> Sequence[ir.Value]:
-    """A fill; a 0-d literal is a constant, which folds into its users."""
+    """A fill; users fold it."""
     spec, value = node.results[0], node.args[0]
     element = e.element_type(spec.dtype)
-    is_literal = isinstance(value, (bool, int, float))
-    scalar = e.constant(value, element) if is_literal else e.number(value, spec.dtype)
-    return [e.filled(spec.shape, scalar)]
+    if isinstance(value, (bool, int, float)):
+        return [e.filled(spec.shape, e.constant(value, element))]
+    return [e.filled(spec.shape, e.number(value, spec.dtype))]
 
 
 @own("own.iota")

@@ -13,7 +13,7 @@ from mlirdev.dtypes import DType
 from mlirdev.graph import Node
 
 from ..dims import Shape
-from ..emitter import Emitter, Map
+from ..emitter import ZERO_DIVISION, Emitter, Map
 from .registry import OWN
 
 Body = Callable[..., ir.Value]
@@ -53,7 +53,7 @@ def _safe_divisor(e: Emitter, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Va
     """A divisor that doesn't trap, and whether the true one is −1 (x / −1 overflows for the least x)."""
     zero, one = e.constant(0, a.type), e.constant(1, a.type)
     nonzero = e.cmp("ne", b, zero)
-    e.check(nonzero, "ZeroDivisionError")
+    e.check(nonzero, ZERO_DIVISION)
     minus = e.cmp("eq", b, e.constant(-1, a.type))
     return e.select(e.binary("andi", nonzero, e.binary("xori", minus, e.constant(1, e.i1))), b, one), minus
 
@@ -61,7 +61,7 @@ def _safe_divisor(e: Emitter, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Va
 def _quotient(e: Emitter, dtype: DType) -> Body:
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
         if dtype is DType.u8:
-            e.check(e.cmp("ne", b, e.constant(0, b.type)), "ZeroDivisionError")
+            e.check(e.cmp("ne", b, e.constant(0, b.type)), ZERO_DIVISION)
             return e.binary("divui", a, e.binary("maxui", b, e.constant(1, b.type)))
         safe, minus = _safe_divisor(e, a, b)
         negated = e.binary("subi", e.constant(0, a.type), a)

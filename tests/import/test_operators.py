@@ -1,0 +1,37 @@
+"""Every operator that the cases call gives CPU eager's values; each case in a process of its own."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+import torch
+
+from mlirdev import importer
+
+from .calls import check, isolated
+from .cases import FAMILIES
+
+CASES = [pytest.param(case, id=f"{family}/{name}") for family, make in FAMILIES.items() for name, case in make()]
+
+
+@pytest.fixture(scope="module")
+def context():
+    context = importer.new_context()
+    check(lambda: torch.ones(2) @ torch.ones(2), context)  # loads once what each process would load
+    return context
+
+
+@pytest.mark.filterwarnings("ignore:var\\(\\)", "ignore:std")
+@pytest.mark.parametrize("case", CASES)
+def test_values(case, context) -> None:
+    wrong = isolated(lambda: check(case, context))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_routes_name_every_operator_once() -> None:
+    routes = importlib.import_module("mlirdev.import").routes()
+    assert routes["aten.exp.default"] == "direct"
+    assert routes["aten._softmax.default"] == "decomposition"
+    assert routes["mlirdev.philox"] == "own"
+    assert len(routes) > 400
