@@ -325,3 +325,90 @@ def test_rows_of_an_empty_table() -> None:
     kernel = CompiledKernel(kernel_text(lambda x, i: F.embedding(i, x), r(0, 8), torch.zeros(3, dtype=torch.int64)))
     kernel(torch.empty(0, 8), torch.zeros(3, dtype=torch.int64), results=[torch.empty(3, 8)])
     assert kernel.error[0] == ERROR_INDEX
+
+
+# --- run-time sizes -------------------------------------------------------------------------------
+
+
+def product_text(m: str, n: str, k: str, is_transposed: bool) -> tuple[str, tuple[int, ...]]:
+    """A linear layer x·w + b of these sizes, "?" where they are run-time; and the signature's dims."""
+    a, c = f"tensor<{m}x{k}xf32>", f"tensor<{m}x{n}xf32>"
+    b = f"tensor<{n}x{k}xf32>" if is_transposed else f"tensor<{k}x{n}xf32>"
+    sizes = [name for name, size in (("m", m), ("n", n), ("k", k)) if size == "?"]
+    position = {name: 3 + i for i, name in enumerate(sizes)}
+    empty = f"tensor.empty({', '.join('%d' + s for s in sizes if s != 'k')}) : {c}"
+    text = f"""
+#c = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+func.func @kernel(%x: {a}, %w: {b}, %b: tensor<{n}xf32>{"".join(f", %d{s}: index" for s in sizes)}) -> {c} {{
+  %zero = arith.constant 0.0 : f32
+  %e = {empty}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {c}) -> {c}
+  %y = linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+      affine_map<(m, n, k) -> {"(n, k)" if is_transposed else "(k, n)"}>, #c],
+      iterator_types = ["parallel", "parallel", "reduction"]}} ins(%x, %w : {a}, {b}) outs(%f : {c}) {{
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  }} -> {c}
+  %g = {empty}
+  %r = linalg.generic {{indexing_maps = [#id, affine_map<(m, n) -> (n)>, #id],
+      iterator_types = ["parallel", "parallel"]}} ins(%y, %b : {c}, tensor<{n}xf32>) outs(%g : {c}) {{
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  }} -> {c}
+  return %r : {c}
+}}"""
+    order = ["m", "k", *(["n", "k"] if is_transposed else ["k", "n"]), "n", "m", "n"]
+    return text, tuple(position[name] for name in order if name in position)
+
+
+@pytest.mark.parametrize("is_transposed", [False, True])
+@pytest.mark.parametrize("form", [("?", "96", "768"), ("?", "?", "768"), ("64", "96", "?"), ("?", "?", "?")], ids=str)
+def test_matmul_of_run_time_sizes(form: tuple[str, str, str], is_transposed: bool) -> None:
+    text, dims = product_text(*form, is_transposed)
+    kernel = CompiledKernel(text, dims)
+    for tried in ((2, 3, 5), (8, 32, 4), (37, 51, 801), (130, 96, 768)):
+        m, n, k = (t if f == "?" else int(f) for t, f in zip(tried, form, strict=True))
+        x, w, b = r(m, k), r(k, n), r(n)
+        sizes = [size for size, f in zip((m, n, k), form, strict=True) if f == "?"]
+        stored = w.t().contiguous() if is_transposed else w
+        result = kernel(x, stored, b, *sizes, results=[torch.empty(m, n)])
+        torch.testing.assert_close(result, x @ w + b, rtol=1e-3, atol=1e-3)
+
+
+RMS_NORM = """
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+func.func @kernel(%x: tensor<?x?xf32>, %m: index, %n: index) -> tensor<?x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%m) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %s = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<?x?xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %p = arith.mulf %a, %a : f32
+    %q = arith.addf %o, %p : f32
+    linalg.yield %q : f32
+  } -> tensor<?xf32>
+  %g = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %y = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %s : tensor<?x?xf32>, tensor<?xf32>) outs(%g : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = math.rsqrt %b : f32
+    %p = arith.mulf %a, %r : f32
+    linalg.yield %p : f32
+  } -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}"""
+
+
+def test_rows_of_run_time_sizes_share_their_loop() -> None:
+    kernel = CompiledKernel(RMS_NORM, dims=(1, 2, 1, 2))
+    assert "malloc" not in kernel.llvm, "the sums of squares need one element, not one per row"
+    for m, n in ((2, 2), (5, 768), (128, 33)):
+        x = r(m, n)
+        result = kernel(x, m, n, results=[torch.empty(m, n)])
+        torch.testing.assert_close(result, x * torch.rsqrt((x * x).sum(1, True)))
