@@ -37,7 +37,7 @@ from mlirdev.passes.build import (
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.linear import LinearAccess
 from mlirdev.passes.ops import constant, emit
-from mlirdev.passes.packing import Packer, create_mask, divides, splat
+from mlirdev.passes.packing import Packer, create_mask, divides, is_one, splat
 from mlirdev.target import Target
 
 Epilogue = Callable[[list[Index], Index, Index], None]  # batch coordinates, first column, end column
@@ -138,7 +138,7 @@ class Gemm:
 
     def _is_first(self, steps: list[Index]) -> Any:
         """Whether this is the first block along k: then C is overwritten. None: always."""
-        many = [s for s, size in zip(steps, self._step_counts(), strict=True) if size != 1]
+        many = [s for s, size in zip(steps, self._step_counts(), strict=True) if not is_one(size)]
         if not self.zero_init:
             return constant(_i1(), 0)
         result = None
@@ -234,7 +234,7 @@ class Gemm:
 def loops(extents: Sequence[Index]) -> Iterator[list[Index]]:
     """Nested loops from 0; yields their variables, 0 for a loop of one."""
     with ExitStack() as stack:
-        yield [0 if e == 1 else stack.enter_context(for_loop(0, e)).iv for e in extents]
+        yield [0 if is_one(e) else stack.enter_context(for_loop(0, e)).iv for e in extents]
 
 
 def _base(access: LinearAccess, fixed: dict[int, Index]) -> Index:

@@ -54,10 +54,10 @@ class Packer:
     def pack(self, base: Index, column: Index, panels: Index, pc: Index, depth: Index) -> None:
         """Rows pc … pc + depth of `panels` times nr columns, from `column` on."""
         stride, k_stride = as_one(self.strides, self.sizes), as_one(self.k_strides, self.k_sizes)
-        if stride not in (None, 1) and k_stride == 1 and self.lanes & (self.lanes - 1) == 0:
+        if stride is not None and not is_one(stride) and is_one(k_stride) and self.lanes & (self.lanes - 1) == 0:
             self._pack_transposed(add(base, pc), column, stride, panels, depth)
             return
-        in_runs = stride is None and self.strides[-1] == 1 and _is_at_least(self.sizes[-1], _SHORTEST_RUN)
+        in_runs = stride is None and is_one(self.strides[-1]) and _is_at_least(self.sizes[-1], _SHORTEST_RUN)
         with for_loop(0, panels) as panel:
             to = multiply(panel.iv, self.panel_size)
             first = add(column, multiply(panel.iv, self.nr))
@@ -86,7 +86,7 @@ class Packer:
 
     def _lane_reader(self, column: Index) -> Callable[[Index], Any]:
         """A function that reads B's elements of `lanes` columns, given where their row starts."""
-        if as_one(self.strides, self.sizes) != 1:
+        if not is_one(as_one(self.strides, self.sizes)):
             return self._gathering_reader(column)
         if divides(self.nr, self.columns):
             return lambda row: emit("vector.load", [self._vector], [self.source, as_value(add(row, column))])
@@ -224,6 +224,11 @@ def as_one(strides: Sequence[Index], sizes: Sequence[Index]) -> Index | None:
         if not (isinstance(outer, int) and isinstance(inner, int) and isinstance(size, int)) or outer != inner * size:
             return None
     return strides[-1]
+
+
+def is_one(size: Index | None) -> bool:
+    """Whether a size or stride is known to be 1."""
+    return isinstance(size, int) and size == 1
 
 
 def divides(step: int, size: Index) -> bool:
