@@ -66,6 +66,8 @@ def parse(text: str) -> ir.Module:
 
 def to_llvm_ir(module: ir.Module) -> str:
     """LLVM IR text of a module in the LLVM dialect; raises PassError for anything else, on which MLIR would abort."""
+    if not module.operation.verify():
+        raise PassError("ll", "translate", "the module isn't valid IR")
     foreign = sorted({name for name in _op_names(module) if not name.startswith(("llvm.", "builtin.module"))})
     if foreign:
         raise PassError("ll", "translate", f"only llvm.* can be translated, but there is: {', '.join(foreign)}")
