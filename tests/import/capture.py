@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from mlirdev.dtypes import DType
 from mlirdev.graph import Arg, Graph, Node, Ref, ScalarRef, Size, Sym, TensorSpec
 
 from .execute import OURS

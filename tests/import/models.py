@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.func import functional_call, functionalize
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional as F
 
 

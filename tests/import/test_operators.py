@@ -22,7 +22,7 @@ def context():
     return context
 
 
-@pytest.mark.filterwarnings("ignore:var\\(\\)", "ignore:std")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("case", CASES)
 def test_values(case, context) -> None:
     wrong = isolated(lambda: check(case, context))
