@@ -7,6 +7,7 @@ neither      (no entry, nothing functional to map to) ─► fallback.py
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from mlirdev.lazy import views
 from mlirdev.lazy.fallback import run_on_cpu
-from mlirdev.lazy.overloads import overload_of
+from mlirdev.lazy.overloads import Overload, overload_of
 from mlirdev.lazy.quick import shortened
 from mlirdev.lazy.record import record
 from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, write
@@ -37,7 +38,7 @@ def functional(op: Op) -> Handler:
             return run_on_cpu(op, args, kwargs, "data_dependent")
         return wrap(entry.returned(record(entry, call.cells, call.scalars)))
 
-    return shortened(overload, handler, in_place=False)
+    return shortened(op, lambda: overload, handler, in_place=False)
 
 
 def _wrapper(op: Op) -> Callable[[Sequence[Cell | None]], Any]:
@@ -60,29 +61,33 @@ def _tuple(cells: Sequence[Cell | None]) -> tuple[Tensor | None, ...]:
     return tuple(None if cell is None else new_tensor(cell) for cell in cells)
 
 
-def mutable(op: Op, functional_op: Op | None) -> Handler:
+def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
     """The handler of an in-place or out= overload."""
-    targets = _Targets(op)
-    if functional_op is None or targets.in_lists:
 
-        def on_cpu(*args: Any, **kwargs: Any) -> Any:
-            return run_on_cpu(op, args, kwargs, "no_rule")
+    @functools.cache
+    def target() -> _Targets:
+        return _Targets(op)
 
-        return on_cpu
-    overload = overload_of(functional_op)
+    @functools.cache
+    def overload() -> Overload | None:
+        found = None if target().in_lists else functional_of(op)
+        return None if found is None else overload_of(found)
 
     def handler(*args: Any, **kwargs: Any) -> Any:
+        functional, targets = overload(), target()
+        if functional is None:
+            return run_on_cpu(op, args, kwargs, "no_rule")
         written = targets.of(args, kwargs)
-        call_kwargs = {n: v for n, v in kwargs.items() if n in overload.positions} if targets.out else kwargs
-        entry, call = overload.resolve(overload.bind(args, call_kwargs))
+        call_kwargs = {n: v for n, v in kwargs.items() if n in functional.positions} if targets.out else kwargs
+        entry, call = functional.resolve(functional.bind(args, call_kwargs))
         if entry is None or any(t.device.type != DEVICE_TYPE for t in written):
             return run_on_cpu(op, args, kwargs, "data_dependent")
         results = record(entry, call.cells, call.scalars)
-        for target, value in zip(written, results[-len(written) :], strict=True):
-            store(target, value, resize=targets.out)
+        for tensor, value in zip(written, results[-len(written) :], strict=True):
+            store(tensor, value, resize=targets.out)
         return targets.returned(written)
 
-    return handler if targets.out else shortened(overload, handler, in_place=True)
+    return shortened(op, overload, handler, in_place=True) if op._schema.name.endswith("_") else handler
 
 
 class _Targets:

@@ -61,11 +61,21 @@ class Overload:
     def __init__(self, op: torch._ops.OpOverload) -> None:
         self.op = op
         self.name = str(op)
-        self.params = [_param(self.name, a) for a in op._schema.arguments]
-        self.positions = {p.name: i for i, p in enumerate(self.params)}
-        self.defaults = tuple(p.default for p in self.params)
         self.table: dict[Any, Entry | None] = {}
         tables.append(self.table)
+
+    # Of 1,600 overloads a program calls fifty, so what is known about the arguments waits for the first call.
+    @functools.cached_property
+    def params(self) -> list[Param]:
+        return [_param(self.name, a) for a in self.op._schema.arguments]
+
+    @functools.cached_property
+    def positions(self) -> dict[str, int]:
+        return {p.name: i for i, p in enumerate(self.params)}
+
+    @functools.cached_property
+    def defaults(self) -> tuple[Any, ...]:
+        return tuple(p.default for p in self.params)
 
     def call(self, *args: Any, **kwargs: Any) -> tuple[Cell | None, ...]:
         """Record the op on tensors or cells; a cell per result, None where it has none."""

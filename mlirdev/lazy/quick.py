@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from mlirdev.lazy.lines import forward, getframe, is_grad_enabled, is_user_file, sequence_number, where_of
@@ -18,6 +19,7 @@ from mlirdev.lazy.storage import create, whole_cell
 from mlirdev.lazy.trace import Cell, Entry, Trace, current_trace, enter, recorder
 
 Handler = Callable[..., Any]
+FindOverload = Callable[[], "Overload | None"]
 _NUMBERS = frozenset({float, int, bool})
 _reference = weakref.ref
 
@@ -83,14 +85,18 @@ def _written(trace: Trace, cell: Cell, words: tuple[Any, ...], scalars: tuple[Sc
 class _Table(dict[Any, "Entry | None"]):
     """Entries by the operands' layouts and the numbers' types."""
 
-    def __init__(self, overload: Overload) -> None:
+    def __init__(self, find: FindOverload) -> None:
         super().__init__()
-        self.overload = overload
+        self.find = find
         tables.append(self)
 
     def learn(self, key: Any, args: list[Any], target: Cell | None = None) -> Entry | None:
         """The entry of a key met for the first time, None if it isn't for the short way."""
-        entry = self.overload.resolve(self.overload.bind(args, {}))[0]
+        overload = self.find()
+        if overload is None or (type(args[-1]) in _NUMBERS and not overload.params[1].varies):
+            self[key] = None
+            return None
+        entry = overload.resolve(overload.bind(args, {}))[0]
         usable = entry is not None and len(entry.slots) == 1 and entry.layout.stride is None
         if target is not None and entry is not None:
             usable = usable and entry.layout is target.layout
@@ -98,9 +104,9 @@ class _Table(dict[Any, "Entry | None"]):
         return self[key]
 
 
-def unary(overload: Overload, slow: Handler) -> Handler:
+def unary(find: FindOverload, slow: Handler) -> Handler:
     """op(tensor)"""
-    table = _Table(overload)
+    table = _Table(find)
 
     def handler(self: Tensor, **rest: Any) -> Any:
         cell = whole_cell(self)
@@ -118,9 +124,9 @@ def unary(overload: Overload, slow: Handler) -> Handler:
     return handler
 
 
-def unary_(overload: Overload, slow: Handler) -> Handler:
+def unary_(find: FindOverload, slow: Handler) -> Handler:
     """op_(tensor)"""
-    table = _Table(overload)
+    table = _Table(find)
 
     def handler(self: Tensor, **rest: Any) -> Any:
         cell = whole_cell(self)
@@ -137,18 +143,17 @@ def unary_(overload: Overload, slow: Handler) -> Handler:
     return handler
 
 
-def binary(overload: Overload, slow: Handler) -> Handler:
+def binary(find: FindOverload, slow: Handler) -> Handler:
     """op(tensor, tensor) and op(tensor, number)"""
-    table = _Table(overload)
-    numbers = _NUMBERS if overload.params[1].varies else frozenset()
+    table = _Table(find)
 
     def handler(self: Any, other: Any, **rest: Any) -> Any:
         a = whole_cell(self)
         if a is None or rest:
             return slow(self, other, **rest)
         kind = type(other)
-        b = None if kind in numbers else whole_cell(other)
-        if b is None and kind not in numbers:
+        b = None if kind in _NUMBERS else whole_cell(other)
+        if b is None and kind not in _NUMBERS:
             return slow(self, other)
         key = (a.layout, kind if b is None else b.layout)
         entry = table[key] if key in table else table.learn(key, [self, other])
@@ -165,18 +170,17 @@ def binary(overload: Overload, slow: Handler) -> Handler:
     return handler
 
 
-def binary_(overload: Overload, slow: Handler) -> Handler:
+def binary_(find: FindOverload, slow: Handler) -> Handler:
     """op_(tensor, tensor) and op_(tensor, number)"""
-    table = _Table(overload)
-    numbers = _NUMBERS if overload.params[1].varies else frozenset()
+    table = _Table(find)
 
     def handler(self: Any, other: Any, **rest: Any) -> Any:
         a = whole_cell(self)
         if a is None or rest:
             return slow(self, other, **rest)
         kind = type(other)
-        b = None if kind in numbers else whole_cell(other)
-        if b is None and kind not in numbers:
+        b = None if kind in _NUMBERS else whole_cell(other)
+        if b is None and kind not in _NUMBERS:
             return slow(self, other)
         key = (a.layout, kind if b is None else b.layout)
         entry = table[key] if key in table else table.learn(key, [self, other], a)
@@ -193,9 +197,9 @@ def binary_(overload: Overload, slow: Handler) -> Handler:
     return handler
 
 
-def shortened(overload: Overload, slow: Handler, in_place: bool) -> Handler:
-    """`slow`, behind the short way that fits the overload's schema, if one does."""
-    schema = overload.op._schema
+def shortened(op: torch._ops.OpOverload, find: FindOverload, slow: Handler, in_place: bool) -> Handler:
+    """`slow`, behind the short way that fits the schema of `op`, if one does. `find` gives the functional overload."""
+    schema = op._schema
     positional = [a for a in schema.arguments if not a.kwarg_only]
     if any(a.has_default_value() for a in positional):
         return slow
@@ -203,7 +207,7 @@ def shortened(overload: Overload, slow: Handler, in_place: bool) -> Handler:
     if [str(r.type) for r in schema.returns] != ["Tensor"]:
         return slow
     if kinds == ["Tensor"]:
-        return unary_(overload, slow) if in_place else unary(overload, slow)
+        return unary_(find, slow) if in_place else unary(find, slow)
     if kinds in (["Tensor", "Tensor"], ["Tensor", "number"]):
-        return binary_(overload, slow) if in_place else binary(overload, slow)
+        return binary_(find, slow) if in_place else binary(find, slow)
     return slow

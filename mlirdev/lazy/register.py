@@ -79,7 +79,7 @@ def _handler(full_name: str) -> Handler | None:
     if torch.Tag.inplace_view in op.tags:
         return None
     if schema.is_mutable:
-        return mutable(op, functional_of(op))
+        return mutable(op, functional_of)
     if any(r.alias_info for r in schema.returns):
         return None
     if torch.Tag.nondeterministic_seeded in op.tags or base.startswith(_ON_CPU):
