@@ -6,7 +6,7 @@ Nothing may fall back, and after warm-up nothing may compile: a step is a cached
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +77,30 @@ def test_training_matches_cpu(case: Case) -> None:
         assert_close(name, ours.state[name], value, 1e-2)
     assert ours.compiles[-1] == ours.compiles[WARM_UP], "a step compiled after warm-up"
     assert ours.misses[-1] == ours.misses[WARM_UP], "a step missed a spec after warm-up"
+
+
+def in_double(case: Case) -> Case:
+    """The same with float64 data, for a default dtype of float64."""
+
+    def batch(generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        x, y = case.batch(generator)
+        return (x.double() if x.is_floating_point() else x), (y.double() if y.is_floating_point() else y)
+
+    return replace(case, batch=batch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_training_in_double_precision_is_exact(case: Case) -> None:
+    """Training amplifies rounding; in float64 what is left is a wrong rule, in a kernel or in what is carried along."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        theirs, ours = train(in_double(case), "cpu"), train(in_double(case), "mlirdev")
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert_close("losses", torch.stack(ours.losses), torch.stack(theirs.losses), 1e-9)
+    for name, value in theirs.state.items():
+        assert_close(name, ours.state[name], value, 1e-7)
 
 
 @pytest.mark.parametrize("mode", ["eager", "blocking"])
