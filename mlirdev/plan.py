@@ -108,7 +108,15 @@ ABI_ERROR, ABI_THREADS, ABI_WORKSPACE, ABI_PARAMS = 0, 1, 2, 3
 # The error word: four i64, zero when all is well. A kernel stores them without a lock; the first
 # non-zero code found after a run is reported.
 ERROR_WORD_BYTES = 32
-ERROR_NONE, ERROR_INDEX, ERROR_ASSERT = 0, 1, 2  # at [0]; [1] is the node ordinal, [2] the value, [3] the bound
+# At [0]; [1] is the node ordinal, [2] the value, [3] the bound.
+ERROR_NONE, ERROR_INDEX, ERROR_ASSERT, ERROR_DIVISION = 0, 1, 2, 3
+
+# What a kernel may find wrong when it runs: the messages of `cf.assert` (torch-mlir's own words) and their codes.
+# A check with another message is of sizes, which recording has made, and gets ERROR_ASSERT.
+INDEX_HIGH = "index must be smaller than dim size"
+INDEX_LOW = "index must be larger or equal to 0"
+ZERO_DIVISION = "ZeroDivisionError"
+CHECKS = {INDEX_HIGH: ERROR_INDEX, INDEX_LOW: ERROR_INDEX, ZERO_DIVISION: ERROR_DIVISION}
 
 
 # --- what a plan does ----------------------------------------------------------------------------

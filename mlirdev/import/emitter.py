@@ -15,7 +15,7 @@ from torch_mlir import ir
 
 from mlirdev.dtypes import DType
 from mlirdev.graph import Arg, Ref, ScalarRef, TensorSpec
-from mlirdev.plan import PlanDim
+from mlirdev.plan import INDEX_HIGH, PlanDim
 
 from .dims import Shape
 from .promotion import HALVES
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 
 _CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
 _CMPF = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ult": 11, "une": 13, "uno": 14}
-
-# What a kernel may find wrong when it runs; any other check is of sizes, which recording has made.
-INDEX_HIGH = "index must be smaller than dim size"
-INDEX_LOW = "index must be larger or equal to 0"
-ZERO_DIVISION = "ZeroDivisionError"
-CHECKS = frozenset({INDEX_HIGH, INDEX_LOW, ZERO_DIVISION})
 
 # Which dims of the loop nest index an operand, in order; None stands for element 0 of a broadcast dim.
 Map = Sequence["int | ir.AffineExpr | None"]
@@ -281,11 +275,9 @@ class Emitter:
         which only reports does not let the access out of the tensor."""
         bound = self.dim_i64(size)
         zero = self.constant(0, self.i64)
-        low = self.binary("subi", zero, bound) if wraps else zero
-        self.check(self.cmp("slt", index, bound), INDEX_HIGH)
-        self.check(self.cmp("sge", index, low), INDEX_LOW)
         if wraps:
             index = self.select(self.cmp("slt", index, zero), self.add(index, bound), index)
+        self.check(self.cmp("ult", index, bound), INDEX_HIGH)
         last = self.binary("subi", bound, self.constant(1, self.i64))
         return self.binary("maxsi", self.binary("minsi", index, last), zero)
 

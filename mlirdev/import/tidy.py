@@ -13,9 +13,9 @@ from torch_mlir import ir
 
 from mlirdev.events import Observer
 from mlirdev.graph import Graph, Sym
+from mlirdev.plan import CHECKS
 
 from .context import run_pipeline
-from .emitter import CHECKS
 
 RESOLVE = "func.func(resolve-ranked-shaped-type-result-dims,canonicalize,cse)"
 CLEAN = "func.func(canonicalize,cse)"

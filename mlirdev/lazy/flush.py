@@ -24,7 +24,7 @@ from mlirdev.lazy.launchables import Launchable, launchables
 from mlirdev.lazy.lines import here, source_line
 from mlirdev.lazy.trace import Cell, Trace, recorder, renew
 from mlirdev.options import options
-from mlirdev.plan import ERROR_INDEX, Launch
+from mlirdev.plan import ERROR_DIVISION, ERROR_INDEX, Launch
 from mlirdev.runtime import Buffer
 
 _lock = threading.RLock()
@@ -141,4 +141,6 @@ def _error(code: int, value: int, bound: int, where: SourceLine | None) -> Excep
     at = f" (recorded at {where})" if where else ""
     if code == ERROR_INDEX:
         return IndexError(f"index {value} is out of bounds for a dimension of size {bound}{at}")
+    if code == ERROR_DIVISION:
+        return RuntimeError(f"ZeroDivisionError{at}")  # in eager's words
     return RuntimeError(f"a check failed on the device: {value} against {bound}{at}")

@@ -1,6 +1,6 @@
 """Make every access safe: an index taken from data is checked and clamped, an assertion becomes a note to the caller.
 
-    cf.assert %ok, "…"                     ──►  if not ok: error[:] = (ERROR_ASSERT, ordinal, value, bound)
+    cf.assert %ok, "…"                     ──►  if not ok: error[:] = (code of the message, ordinal, value, bound)
     memref.load %table[%index_from_data]   ──►  if index ≥ᵤ size: error[:] = (ERROR_INDEX, ordinal, index, size)
                                                 load at min(max(index, 0), size - 1)
 
@@ -19,7 +19,7 @@ from torch_mlir import ir
 
 from mlirdev.passes.nests import root_of
 from mlirdev.passes.ops import constant, defining_op, emit, entry_block, index_constant, kernel_function, named, walk
-from mlirdev.plan import ERROR_ASSERT, ERROR_INDEX
+from mlirdev.plan import CHECKS, ERROR_ASSERT, ERROR_INDEX
 from mlirdev.target import Target
 
 NAME = "assert-to-error-word"
@@ -129,8 +129,10 @@ def _replace_assert(op: Any, error: Any, checked: set[Any]) -> None:
     compared = list(comparison.operands) if comparison is not None and comparison.name == "arith.cmpi" else []
     if not (compared and compared[0] in checked):
         with ir.InsertionPoint(_hoist(condition, op)), op.location:
-            values = compared or [index_constant(0)] * 2
-            _note_unless(condition, error, (ERROR_ASSERT, ordinal_of(op.location), *values))
+            value, bound = compared or [index_constant(0)] * 2
+            code = CHECKS.get(ir.StringAttr(op.attributes["msg"]).value, ERROR_ASSERT)
+            value = _before_wrapping(value) if code == ERROR_INDEX else value
+            _note_unless(condition, error, (code, ordinal_of(op.location), value, bound))
     op.erase()
 
 

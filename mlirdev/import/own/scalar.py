@@ -11,9 +11,10 @@ from torch_mlir import ir
 
 from mlirdev.dtypes import DType
 from mlirdev.graph import Node
+from mlirdev.plan import ZERO_DIVISION
 
 from ..dims import Shape
-from ..emitter import ZERO_DIVISION, Emitter, Map
+from ..emitter import Emitter, Map
 from .registry import OWN
 
 Body = Callable[..., ir.Value]
