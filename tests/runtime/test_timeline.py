@@ -12,7 +12,7 @@ from tests.runtime.harness import RUNALL, STAMP, Kernels
 
 
 @pytest.mark.parametrize("wait", [True, False])
-@pytest.mark.parametrize("stamp", [0, STAMP])
+@pytest.mark.parametrize("stamp", [0, STAMP], ids=["no clock", "clock"])  # an address can't be an id
 def test_launches_are_told_in_order(device: Device, kernels: Kernels, wait: bool, stamp: int) -> None:
     kernels.add("a", lambda argv: None)
     kernels.add("b", lambda argv: None)

@@ -1,0 +1,23 @@
+"""What all tests share: one cache folder of their own, so that a kernel is compiled once in the whole session."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+import pytest
+
+_folder: str | None = None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Neither use nor fill the user's cache; the workers of pytest-xdist inherit the folder."""
+    global _folder
+    if "MLIRDEV_CACHE_DIR" not in os.environ:
+        _folder = os.environ["MLIRDEV_CACHE_DIR"] = tempfile.mkdtemp(prefix="mlirdev-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _folder is not None:
+        shutil.rmtree(_folder, ignore_errors=True)
