@@ -17,13 +17,15 @@ from mlirdev.importer import new_context
 
 builder = importlib.import_module("mlirdev.import.builder")
 
+UNARY = ["exp", "log", "log2", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "atan", "expm1"]
+BINARY = ["eq", "ne", "lt", "le", "gt", "ge", "mul", "div"]
 # Op name, operand shapes, arguments after the operands.
 CALLS: list[tuple[str, list[tuple[int, ...]], tuple[Any, ...]]] = [
     *[
         (f"aten.{name}.default", [(2, 3)], ())
         for name in ["exp", "log", "log2", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "atan", "expm1"]
     ],
-    *[(f"aten.{name}.Tensor", [(2, 3), (1, 3)], ()) for name in ["eq", "ne", "lt", "le", "gt", "ge", "mul", "div"]],
+    *[(f"aten.{name}.Tensor", [(2, 3), (1, 3)], ()) for name in BINARY],
     ("aten.add.Tensor", [(2, 3), (2, 3)], (1,)),
     ("aten.sub.Tensor", [(4, 1), (1, 5)], (1,)),
     ("aten.mm.default", [(2, 3), (3, 4)], ()),
