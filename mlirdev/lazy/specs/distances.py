@@ -28,6 +28,11 @@ def cdist_backward(grad: Meta, x1: Meta, x2: Meta, p: float, cdist: Meta) -> Out
     return OutSpec((*batch, *x1.shape[-2:]), x1.dtype)
 
 
+def euclidean(x1: Meta, x2: Meta) -> OutSpec:
+    batch = broadcast(x1.shape[:-2], x2.shape[:-2])
+    return OutSpec((*batch, x1.shape[-2], x2.shape[-2]), x1.dtype)
+
+
 def pdist(self: Meta, p: float = 2) -> OutSpec:
     require(len(self.shape) == 2, f"pdist only supports 2D tensors, got: {len(self.shape)}D")
     count = self.shape[0]
@@ -80,6 +85,7 @@ def renorm(self: Meta, p: Any, dim: int, maxnorm: Any) -> OutSpec:
 TABLE: Table = {
     **rows(cdist, "_cdist_forward"),
     **rows(cdist_backward, "_cdist_backward"),
+    **rows(euclidean, "_euclidean_dist"),
     **rows(pdist, "_pdist_forward"),
     **rows(pdist_backward, "_pdist_backward"),
     **rows(embedding_bag_backward, "_embedding_bag_dense_backward"),

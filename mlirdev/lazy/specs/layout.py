@@ -95,8 +95,8 @@ def ordered_strides(shape: Shape, innermost_first: Sequence[int]) -> Strides:
 
 
 def channels_last_strides(shape: Shape) -> Strides:
-    """Strides of a channels-last tensor, or channels_last_3d for rank 5 (as ATen: a size 0 stays a factor 1)."""
-    return ordered_strides(shape, _channels_last_order(len(shape)))
+    """Strides of a channels-last tensor, or channels_last_3d for rank 5. Unlike contiguous ones, a size 0 zeroes them."""
+    return normal(shape, _compatible(shape, _channels_last_order(len(shape)), zero_is_one=False))
 
 
 def suggested_format(meta: Meta) -> torch.memory_format:
@@ -237,7 +237,7 @@ def _sorted_dims(shape: Shape, operands: list[tuple[int, ...]], ties_by_size: bo
     return order
 
 
-def _compatible(shape: Shape, order: list[int], zero_is_one: bool) -> list[int]:
+def _compatible(shape: Shape, order: Sequence[int], zero_is_one: bool) -> list[int]:
     """Dense strides for dims in this order. TensorIterator lets a size 0 zero the strides after it."""
     strides, step = [0] * len(shape), 1
     for i in order:
