@@ -16,12 +16,13 @@ from mlirdev.plan import HostLaunch, Launch
 
 @dataclass(frozen=True, slots=True)
 class LaunchRan:
-    """`begin` and `end` are nanoseconds of `time.perf_counter_ns`."""
+    """`begin` and `end` are nanoseconds of `time.perf_counter_ns`, `cpu` those that the thread had the processor."""
 
     stream: int
     launch: Launch | HostLaunch
     begin: int
     end: int
+    cpu: int = 0
 
 
 Listener = Callable[[LaunchRan], None]
@@ -46,8 +47,9 @@ class Timeline:
 
     @contextlib.contextmanager
     def time(self, launch: Launch | HostLaunch) -> Iterator[None]:
-        begin = time.perf_counter_ns()
+        cpu, begin = time.thread_time_ns(), time.perf_counter_ns()
         yield
-        ran = LaunchRan(self._stream, launch, begin, time.perf_counter_ns())
+        end = time.perf_counter_ns()
+        ran = LaunchRan(self._stream, launch, begin, end, time.thread_time_ns() - cpu)
         for listener in list(_listeners):
             listener(ran)
