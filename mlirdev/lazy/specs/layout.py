@@ -95,7 +95,7 @@ def ordered_strides(shape: Shape, innermost_first: Sequence[int]) -> Strides:
 
 
 def channels_last_strides(shape: Shape) -> Strides:
-    """Strides of a channels-last tensor, or channels_last_3d for rank 5. Here, unlike elsewhere, a size 0 zeroes them."""
+    """Strides of a channels-last tensor, or channels_last_3d for rank 5. Unlike elsewhere, a size 0 zeroes them."""
     return normal(shape, _compatible(shape, _channels_last_order(len(shape)), zero_is_one=False))
 
 
