@@ -32,7 +32,6 @@ from mlirdev.passes.build import (
     multiply,
     product,
     subtract,
-    unflatten,
 )
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.linear import LinearAccess
@@ -127,7 +126,7 @@ class Gemm:
         t = self.tiles
         pc = steps[-1]
         depth = minimum(subtract(self.depth, pc), t.kc) if not divides(t.kc, self.depth) else t.kc
-        bases = [_base(access, fixed) for access in (self.contraction.a, self.contraction.b, self.contraction.c)]
+        bases = [base_of(access, fixed) for access in (self.contraction.a, self.contraction.b, self.contraction.c)]
         panels = divide_up(subtract(end, first_column), t.nr)
         self.packer.pack(bases[1], first_column, panels, pc, depth)
         is_first = self._is_first(steps)
@@ -157,10 +156,10 @@ class Gemm:
     def _tile(
         self, bases: list[Index], panel: Any, row: Any, column: Index, pc: Index, depth: Index, is_first: Any
     ) -> None:
-        t = self.tiles
+        t, c = self.tiles, self.contraction
         rows = self._row_numbers(row)
-        a_rows = [add(bases[0], self._row_offset(self.contraction.a, r)) for r in rows]
-        c_rows = [add(bases[2], self._row_offset(self.contraction.c, r)) for r in rows]
+        a_rows = [add(bases[0], c.offset(c.a, c.m, r)) for r in rows]
+        c_rows = [add(bases[2], c.offset(c.c, c.m, r)) for r in rows]
         places = [(c_row, add(column, v * t.lanes)) for c_row in c_rows for v in range(t.vectors)]
         masks = None
         if not divides(t.nr, self.columns):
@@ -180,12 +179,6 @@ class Gemm:
             return [add(row, i) for i in range(t.mr)]
         last = subtract(self.rows, 1)
         return [minimum(add(row, i), last) for i in range(t.mr)]
-
-    def _row_offset(self, access: LinearAccess, row: Index) -> Index:
-        offset: Index = 0
-        for position, d in zip(unflatten(row, self.m), self.contraction.m, strict=True):
-            offset = add(offset, multiply(position, access.strides[d]))
-        return offset
 
     def _rank_one_update(self, acc: Sequence[Any], a_rows: list[Index], panel: Any, k: Index, kp: Index) -> list[Any]:
         t = self.tiles
@@ -237,7 +230,8 @@ def loops(extents: Sequence[Index]) -> Iterator[list[Index]]:
         yield [0 if is_one(e) else stack.enter_context(for_loop(0, e)).iv for e in extents]
 
 
-def _base(access: LinearAccess, fixed: dict[int, Index]) -> Index:
+def base_of(access: LinearAccess, fixed: dict[int, Index]) -> Index:
+    """Where an access is while these dims stand at these positions and all others at 0."""
     offset = access.offset
     for d, position in fixed.items():
         offset = add(offset, multiply(position, access.strides[d]))

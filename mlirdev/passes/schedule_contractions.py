@@ -1,4 +1,4 @@
-"""Replace contractions on buffers by our schedule for them (gemm.py); what it doesn't fit stays for linalg-to-loops."""
+"""Replace contractions on buffers by our schedules (gemm.py, dot.py); what they don't fit stays for linalg-to-loops."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from torch_mlir import ir
 
 from mlirdev.passes.build import product
 from mlirdev.passes.contraction import Contraction, find_contraction
+from mlirdev.passes.dot import Dot, suits
 from mlirdev.passes.epilogue import EpilogueEmitter, EpilogueNest, find_epilogue, reuse_destination
 from mlirdev.passes.gemm import Gemm
 from mlirdev.passes.nests import is_nest, read_nest, root_of
@@ -20,7 +21,7 @@ NAME = "schedule-contractions"
 def run(module: ir.Module, target: Target, *, least_work: int = 4096) -> None:
     for op in [op for op in walk(kernel_function(module)) if is_nest(op) and not _is_parallel(op)]:
         contraction = find_contraction(read_nest(op))
-        if contraction is None or not _is_worth_it(contraction, least_work):
+        if contraction is None or not _is_worth_it(contraction, target, least_work):
             continue
         _schedule(contraction, target)
 
@@ -34,7 +35,8 @@ def _schedule(contraction: Contraction, target: Target) -> None:
         contraction = find_contraction(read_nest(op)) or contraction
         epilogue = [EpilogueNest(read_nest(e.nest.op), e.loop_of) for e in epilogue]
         emitter = EpilogueEmitter(contraction, epilogue) if epilogue else None
-        Gemm(contraction, target, fill is not None, emitter).emit()
+        schedule = Dot if suits(contraction, target) else Gemm
+        schedule(contraction, target, fill is not None, emitter).emit()
     for done in (*(e.nest.op for e in reversed(epilogue)), op, *([fill] if fill else [])):
         done.erase()
 
@@ -43,12 +45,12 @@ def _is_parallel(op: Any) -> bool:
     return all("parallel" in str(a) for a in op.attributes["iterator_types"])
 
 
-def _is_worth_it(c: Contraction, least_work: int) -> bool:
-    """Whether packing pays: there is more than one row, a vector of columns, and enough work altogether."""
+def _is_worth_it(c: Contraction, target: Target, least_work: int) -> bool:
+    """Whether a schedule pays: enough work, and for packing more than one row and a vector of columns."""
     rows, columns, depth = (product_or_none(c.extents(d)) for d in (c.m, c.n, c.k))
     if not isinstance(c.c.element_type, (ir.F32Type, ir.F64Type)) or c.a.strides[c.k[-1]] is None:
         return False
-    if (rows is not None and rows < 2) or (columns is not None and columns < 4):
+    if ((rows is not None and rows < 2) or (columns is not None and columns < 4)) and not suits(c, target):
         return False
     return None in (rows, columns, depth) or (rows or 1) * (columns or 1) * (depth or 1) >= least_work
 

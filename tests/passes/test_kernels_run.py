@@ -52,7 +52,17 @@ def r(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 # --- contractions ---------------------------------------------------------------------------------
 
-SIZES = [(64, 64, 64), (37, 51, 33), (3, 100, 17), (130, 70, 1001), (9, 16, 800), (1, 40, 30), (40, 1, 30), (5, 3, 1)]
+SIZES = [
+    (64, 64, 64),
+    (37, 51, 33),
+    (3, 100, 17),
+    (130, 70, 1001),
+    (9, 16, 800),
+    (1, 40, 30),
+    (40, 1, 30),
+    (5, 3, 1),
+    (6, 70, 333),
+]
 PRODUCTS = {
     "ab": lambda a, b: a @ b,
     "abt": lambda a, b: a @ b.t(),
@@ -76,6 +86,21 @@ def test_matmul_of_other_types(dtype: torch.dtype) -> None:
     tolerance = {torch.bfloat16: 1e-1, torch.float16: 1e-2}.get(dtype, 1e-9)
     a, b = (3 * r(33, 90)).to(dtype), (3 * r(90, 40)).to(dtype)
     compile_and_compare(lambda a, b: a @ b, a, b, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("vector_bits", [256, 512])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 64])
+def test_few_rows(rows: int, vector_bits: int) -> None:
+    x, w, b = r(rows, 203), r(37, 203), r(37)
+    compile_and_compare(F.linear, x, w, b, tolerance=1e-4, vector_bits=vector_bits)
+
+
+def test_few_rows_of_other_types_and_batches() -> None:
+    compile_and_compare(F.linear, r(3, 90, dtype=torch.float64), r(21, 90, dtype=torch.float64), tolerance=1e-9)
+    half = r(3, 90, dtype=torch.bfloat16), r(21, 90, dtype=torch.bfloat16)
+    compile_and_compare(F.linear, *half, tolerance=1e-1)
+    compile_and_compare(lambda q, k: q @ k.transpose(1, 2), r(3, 2, 70), r(3, 41, 70), tolerance=1e-4)
+    compile_and_compare(lambda w, x: w @ x, r(50, 70), r(70), tolerance=1e-4)
 
 
 def test_bf16_accumulates_in_f32() -> None:
