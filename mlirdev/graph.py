@@ -146,8 +146,9 @@ class Graph:
 
     @cached_property
     def skeleton(self) -> Graph:
-        """The graph with each size other than 0 and 1 replaced by -1: equal for graphs that differ in sizes alone."""
-        return replace(self.map_sizes(lambda size: size if size in (0, 1) else -1), syms=0)
+        """The graph with its free sizes blanked: equal for graphs that differ in those alone. Other ints than sizes,
+        as 0, 1, an index from the back and "to the end", have a meaning of their own and stay."""
+        return replace(self.map_sizes(lambda size: _BLANK if isinstance(size, Sym) or _is_free(size) else size), syms=0)
 
     def map_sizes(self, fn: Callable[[Dim], Dim]) -> Graph:
         """A graph with `fn` applied to every size: the inputs' shapes, then per node its arguments and results."""
@@ -190,6 +191,13 @@ class Graph:
             lines.append(f"{results} = {node.op}({', '.join(map(format_arg, node.args))})  // n{position}")
         lines.append("return " + ", ".join(f"%{o}" for o in self.outputs))
         return "\n".join(lines)
+
+
+_BLANK = Sym(-1)
+
+
+def _is_free(size: int) -> bool:
+    return 1 < size < 1 << 62
 
 
 def walk_args(args: tuple[Arg, ...]) -> Iterator[Arg]:

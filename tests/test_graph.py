@@ -49,6 +49,8 @@ def test_the_skeleton_leaves_out_sizes_but_not_zero_and_one() -> None:
     assert sample(3).skeleton == sample(5).skeleton
     assert sample(3).skeleton != sample(1).skeleton
     assert sample(0).skeleton != sample(1).skeleton
+    assert sample(-2).skeleton not in (sample(3).skeleton, sample(-1).skeleton)
+    assert sample(2**63 - 1).skeleton != sample(3).skeleton
     assert sample(Sym(0), 1).skeleton == sample(3).skeleton
 
 

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from torch_mlir import ir
 
 from mlirdev.dtypes import DType
-from mlirdev.errors import InternalError
+from mlirdev.errors import InternalError, LoweringError
 from mlirdev.graph import Arg, Graph, Node, Ref, ScalarRef, Size, Sym, TensorSpec
 from mlirdev.plan import DimExpr, PlanDim
 
+from .dims import RuntimeSizeError
 from .emitter import Emitter
 from .own import OWN
 from .rewriter import Rewritten
@@ -65,7 +66,7 @@ class TorchBuilder:
         with ir.InsertionPoint(entry):
             for node, origin in zip(graph.nodes, origins, strict=True):
                 with self._location(origin):
-                    self.values += self._node(node)
+                    self.values += self._lowered(node, origin)
             self.create("func.return", [], [self.values[o] for o in graph.outputs])
 
     def _function(self, arguments: list[ir.Type], results: list[ir.Type]) -> ir.Block:
@@ -90,6 +91,12 @@ class TorchBuilder:
         return self._locations[origin]
 
     # --- nodes and their operands -------------------------------------------------------------------
+
+    def _lowered(self, node: Node, origin: int) -> list[ir.Value]:
+        try:
+            return self._node(node)
+        except RuntimeSizeError as error:
+            raise LoweringError((origin,), f"{node.op}: {error}") from error
 
     def _node(self, node: Node) -> list[ir.Value]:
         own = OWN.get(node.op)

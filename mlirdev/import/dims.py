@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlirdev.errors import InternalError
+from mlirdev.errors import InternalError, MlirdevError
 from mlirdev.graph import Arg, Size
 from mlirdev.plan import DimExpr, PlanDim
 
@@ -52,10 +52,14 @@ def product(dims: Iterable[PlanDim]) -> PlanDim:
     return result
 
 
+class RuntimeSizeError(MlirdevError):
+    """A rule needs a size that is known only when run; becomes a LoweringError of the node."""
+
+
 def static(dim: PlanDim) -> int:
     """A size that has to be known when compiled."""
     if not isinstance(dim, int):
-        raise InternalError(f"a fixed size is needed here, not {dim}")
+        raise RuntimeSizeError("a size that is known only when run")
     return dim
 
 

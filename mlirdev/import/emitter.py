@@ -114,11 +114,10 @@ class Emitter:
         return self.op("arith.extsi" if wider else "arith.trunci", target, value)
 
     def _to_integer(self, value: ir.Value, target: ir.Type) -> ir.Value:
-        return (
-            self.op("arith.trunci", target, self.op("arith.fptosi", self.i64, value))
-            if target != self.i64
-            else self.op("arith.fptosi", self.i64, value)
-        )
+        """Out of range: as the CPU's instructions have it, the least i32 or i64; smaller ones are its low bits."""
+        if target in (self.i32, self.i64):
+            return self.op("arith.fptosi", target, value)
+        return self.op("arith.trunci", target, self.op("arith.fptosi", self.i32, value))
 
     def dim(self, dim: PlanDim) -> ir.Value:
         """A size as an index."""

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING
 from mlirdev.dtypes import DType
 from mlirdev.graph import Arg, Node, Ref, ScalarRef, TensorSpec
 
-from .promotion import HALVES, result_type, widened
+from .promotion import HALVES, widened
 
 if TYPE_CHECKING:
     from .rewriter import Rewriter
     from .tensor import Tensor
 
 # With a number as second operand these are the overload on the right, which takes it as it is.
-_SCALAR_OVERLOADS = {
-    f"aten.{name}.Tensor": f"aten.{name}.Scalar"
-    for name in ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge")
-}
+_SCALAR_OVERLOADS = {f"aten.{name}.Tensor": f"aten.{name}.Scalar" for name in ("add", "sub", "mul", "div")}
 
 
 def as_result(rewriter: Rewriter, node: Node) -> list[Tensor]:
@@ -33,15 +30,6 @@ def as_result(rewriter: Rewriter, node: Node) -> list[Tensor]:
 def exact(rewriter: Rewriter, node: Node) -> list[Tensor]:
     """Operations that round nothing: operands have the result's dtype."""
     return _computed_in(rewriter, node, node.results[0].dtype)
-
-
-def promoted(rewriter: Rewriter, node: Node) -> list[Tensor]:
-    """Comparisons: operands have the dtype that torch promotes them to, the result its own."""
-    tensors = [rewriter.specs[a.value] for a in node.args if isinstance(a, Ref)]
-    numbers = [rewriter.number_dtype(a) for a in node.args if isinstance(a, (bool, int, float, ScalarRef))]
-    dtype = result_type([(s.dtype, len(s.shape)) for s in tensors], numbers)
-    args = [_operand(rewriter, a, i, node.op, dtype) for i, a in enumerate(node.args)]
-    return rewriter.keep(_with_scalar_overload(Node(node.op, tuple(args), node.results)))
 
 
 def selected(rewriter: Rewriter, node: Node) -> list[Tensor]:
@@ -68,7 +56,6 @@ def as_it_is(rewriter: Rewriter, node: Node) -> list[Tensor]:
 PREPARATIONS: dict[str, Callable[[Rewriter, Node], list[Tensor]]] = {
     "as_result": as_result,
     "exact": exact,
-    "promoted": promoted,
     "selected": selected,
     "accumulated": accumulated,
     "as_it_is": as_it_is,

@@ -41,7 +41,10 @@ def rewrite(graph: Graph) -> Rewritten:
         reason = table.unsupported(node, graph.specs)
         if reason is not None:
             raise LoweringError((position,), f"{node.op}: {reason}")
-        rewriter.replace(node, first)
+        try:
+            rewriter.replace(node, first)
+        except dims.RuntimeSizeError as error:
+            raise LoweringError((position,), f"{node.op}: {error}") from error
     outputs = tuple(rewriter.numbers[o] for o in graph.outputs)
     rewritten = replace(graph, nodes=tuple(rewriter.nodes), outputs=outputs)
     return Rewritten(rewritten, tuple(rewriter.origins))
@@ -185,6 +188,8 @@ class Rewriter:
 
     def written(self, x: Tensor, source: Tensor, dim: int, start: PlanDim, step: int) -> Tensor:
         """x with the slice start, start + step, … of `dim` replaced."""
+        if 0 in source.shape:
+            return x
         return self.emit("own.write_slice", [x.ref, source.ref, dim, *sizes([start]), step], [x.spec])[0]
 
 

@@ -32,10 +32,6 @@ DIRECT = {
         sin.default cos.default tan.default asin.default acos.default atan.default sinh.default cosh.default
         asinh.default acosh.default atanh.default
     """,
-    "promoted": """
-        eq.Tensor eq.Scalar ne.Tensor ne.Scalar lt.Tensor lt.Scalar le.Tensor le.Scalar gt.Tensor gt.Scalar
-        ge.Tensor ge.Scalar
-    """,
     "selected": "where.self",
 }
 

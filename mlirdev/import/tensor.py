@@ -236,6 +236,8 @@ class Tensor:
         if length is None:
             length = dims.floordiv(dims.add(dims.sub(end, start), step - 1), step)
         shape = (*self.shape[:dim], length, *self.shape[dim + 1 :])
+        if 0 in shape:  # where nothing is read, no place to read from need exist
+            return self.rewriter.zeros(shape, self.dtype)
         return self._emit("own.slice", [self.ref, dim, *sizes([start]), step], shape)
 
     def flip(self, over: Sequence[int]) -> Tensor:

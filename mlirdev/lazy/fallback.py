@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mlirdev.errors import UnsupportedError
 from mlirdev.events import Fallback, emit
 from mlirdev.guards import check_fallback
 from mlirdev.lazy.device import download, upload
@@ -91,6 +92,8 @@ def _to_device(answer: Any, originals: Mapping[int, Tensor]) -> Any:
         return answer
     if id(answer) in originals:
         return originals[id(answer)]
+    if answer.layout != torch.strided:
+        raise UnsupportedError(f"device {DEVICE_TYPE} has no {answer.layout} tensors; make them on the CPU")
     return from_cpu(answer)
 
 

@@ -126,7 +126,7 @@ class DimTrace:
             return self._joined(node)
         if node.name in ("tensor.cast", "tensor.bitcast"):
             return self.shape(operands[0])
-        if node.name == "tensor.insert_slice":
+        if node.name in ("tensor.insert", "tensor.insert_slice"):
             return self.shape(operands[1])
         # Destination passing: the results have the shapes of the last operands.
         return self.shape(operands[len(operands) - len(node.results) + node.results.index(value)])

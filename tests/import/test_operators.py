@@ -11,8 +11,10 @@ from mlirdev import importer
 
 from .calls import check, isolated
 from .cases import FAMILIES
+from .edges import edges
 
-CASES = [pytest.param(case, id=f"{family}/{name}") for family, make in FAMILIES.items() for name, case in make()]
+ALL = {**FAMILIES, "edges": edges}
+CASES = [pytest.param(case, id=f"{family}/{name}") for family, make in ALL.items() for name, case in make()]
 
 
 @pytest.fixture(scope="module")

@@ -221,7 +221,8 @@ def convolution_backward(rw: Rewriter, node: Node) -> list[Tensor]:
     assert isinstance(mask, tuple)
     grads: list[Tensor] = []
     if mask[0] and transposed:
-        grads.append(conv(g, w, steps, pads, gaps, count))
+        # Output padding beyond the stride makes windows that no element of x started.
+        grads.append(_cut(conv(g, w, steps, pads, gaps, count), value.shape))
     elif mask[0]:
         extra = _uncovered(value.shape[2:], g.shape[2:], w.shape[2:], steps, pads, gaps)
         grads.append(transposed_conv(g, w, steps, pads, gaps, extra, count))
@@ -271,6 +272,11 @@ def weight_gradient(
     images = x.view((batch, groups, inner, *x.shape[2:])).permute([2, 1, 0, *spatial])
     images = images.view((inner, dims.mul(groups, batch), *x.shape[2:]))
     result = conv(images, g.transpose(0, 1), dilation, padding, stride, groups).transpose(0, 1)
+    return _cut(result, shape)
+
+
+def _cut(x: Tensor, shape: dims.Shape) -> Tensor:
+    """The first elements of every spatial dim, as many as the shape has."""
     for dim in range(2, x.rank):
-        result = result.slice(dim, 0, shape[dim])
-    return result
+        x = x.slice(dim, 0, shape[dim])
+    return x

@@ -81,7 +81,9 @@ def div_mode(rw: Rewriter, node: Node) -> Tensor:
     if mode is None:
         return x / y
     if mode == "trunc":
-        return (x / y).unary("trunc") if dtype.is_float else rw.own("own.div_trunc", x, y)
+        # The CPU rounds the quotient of halves before it is cut.
+        quotient = (x / y).to(node.results[0].dtype).to(dtype)
+        return quotient.unary("trunc") if dtype.is_float else rw.own("own.div_trunc", x, y)
     return floor_quotient(rw, x, y)
 
 
@@ -329,7 +331,12 @@ def absolute(rw: Rewriter, node: Node) -> Tensor:
 
 @decomposition(*(f"aten.{n}.default" for n in ("ceil", "floor", "round", "trunc")))
 def rounded(rw: Rewriter, node: Node) -> Tensor:
-    return rw.keep(node)[0] if node.results[0].dtype.is_float else rw.tensor(node.args[0])
+    x = rw.tensor(node.args[0])
+    if not x.dtype.is_float:
+        return x
+    if ".trunc." in node.op:
+        return rw.own("own.trunc", rw.tensor(node.args[0], computing(node)))
+    return rw.keep(node)[0]
 
 
 @decomposition("aten.round.decimals")
@@ -360,7 +367,7 @@ def hypot(rw: Rewriter, node: Node) -> Tensor:
     return rw.where(infinite, float("inf"), result)
 
 
-@decomposition("aten.erfc.default", "aten.special_erfcx.default")
+@decomposition("aten.erfc.default")
 def erfc(rw: Rewriter, node: Node) -> Tensor:
     return rw.own("own.erfc", rw.tensor(node.args[0], computing(node)))
 
@@ -454,6 +461,13 @@ def promoted_pair(rw: Rewriter, a: Arg, b: Arg) -> tuple[Tensor, Tensor]:
     numbers = [rw.number_dtype(number(v)) for v in (a, b) if not isinstance(v, Ref)]
     dtype = result_type([(s.dtype, len(s.shape)) for s in tensors], numbers)
     return rw.tensor(a, dtype), rw.tensor(b, dtype)
+
+
+@decomposition(*(f"aten.{n}.{o}" for n in ("eq", "ne", "lt", "le", "gt", "ge") for o in ("Tensor", "Scalar")))
+def comparison(rw: Rewriter, node: Node) -> Tensor:
+    """A number is rounded to the tensor's dtype first, as on the CPU."""
+    a, b = promoted_pair(rw, node.args[0], node.args[1])
+    return rw.emit(f"own.{node.op.split('.')[1]}", [a.ref, b.ref], node.results)[0]
 
 
 @decomposition("aten.isclose.default")

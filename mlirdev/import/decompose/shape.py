@@ -372,8 +372,7 @@ def pixel_unshuffle(rw: Rewriter, node: Node) -> Tensor:
 @decomposition("aten.channel_shuffle.default")
 def channel_shuffle(rw: Rewriter, node: Node) -> Tensor:
     x, groups = rw.tensor(node.args[0]), int_of(node.args[1])
-    channels = dims.static(x.shape[1])
-    apart = x.view((x.shape[0], groups, channels // groups, *x.shape[2:]))
+    apart = x.view((x.shape[0], groups, dims.floordiv(x.shape[1], groups), *x.shape[2:]))
     return apart.transpose(1, 2).view(x.shape)
 
 

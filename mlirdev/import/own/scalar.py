@@ -50,6 +50,27 @@ def named(of_float: str, of_signed: str, of_unsigned: str, of_bool: str = "") ->
     return body
 
 
+# By name: the predicate for floats, for signed and for unsigned integers.
+_PREDICATES = {
+    "eq": ("oeq", "eq", "eq"),
+    "ne": ("une", "ne", "ne"),
+    "lt": ("olt", "slt", "ult"),
+    "le": ("ole", "sle", "ule"),
+    "gt": ("ogt", "sgt", "ugt"),
+    "ge": ("oge", "sge", "uge"),
+}
+
+
+def _comparison(name: str) -> Callable[[Emitter, Node], Sequence[ir.Value]]:
+    def emit(e: Emitter, node: Node) -> Sequence[ir.Value]:
+        dtype, shape = e.spec(node.args[0]).dtype, node.results[0].shape
+        predicate = _PREDICATES[name][0 if dtype.is_float else 2 if is_unsigned(dtype) else 1]
+        inputs = [(e.tensor(a), broadcast_map(e.spec(a).shape, shape)) for a in node.args]
+        return [e.generic(shape, e.i1, inputs, lambda a, b: e.cmp(predicate, a, b))]
+
+    return emit
+
+
 def _safe_divisor(e: Emitter, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
     """A divisor that doesn't trap, and whether the true one is −1 (x / −1 overflows for the least x)."""
     zero, one = e.constant(0, a.type), e.constant(1, a.type)
@@ -207,6 +228,7 @@ _BODIES: dict[str, Callable[[Emitter, DType], Body]] = {
     "and": named("", "arith.andi", "arith.andi"),
     "or": named("", "arith.ori", "arith.ori"),
     "xor": named("", "arith.xori", "arith.xori"),
+    "trunc": named("math.trunc", "", ""),
     "copysign": named("math.copysign", "", ""),
     "atan2": named("math.atan2", "", ""),
     "erfc": named("math.erfc", "", ""),
@@ -220,4 +242,5 @@ _BODIES: dict[str, Callable[[Emitter, DType], Body]] = {
     "gcd": _gcd,
 }
 OWN.update({f"own.{name}": _elementwise(body) for name, body in _BODIES.items()})
+OWN.update({f"own.{name}": _comparison(name) for name in _PREDICATES})
 OWN["own.cast"] = _cast
