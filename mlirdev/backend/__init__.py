@@ -1,6 +1,7 @@
 """The device as PyTorch sees it: its name and its module `torch.mlirdev`.
 
-    autoload() / attach() ─► the name, torch.mlirdev (module.py), torch.accelerator (accelerator.py), two doors
+    autoload() / attach() ─► the name, torch.mlirdev (module.py), torch.accelerator (accelerator.py),
+                             two doors, pinned memory
     first device tensor ────► lazy.setup: handlers, patches, the compiler
 
 `attach()` runs at the end of `import torch`, so it only names the device and loads nothing heavy. The homes of
@@ -16,7 +17,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from mlirdev.backend import accelerator, module
 from mlirdev.backend.devices import NAME
-from mlirdev.lazy import conversion, doors
+from mlirdev.lazy import conversion, doors, pinned
 
 _attached: list[bool] = []
 
@@ -41,5 +42,6 @@ def attach() -> None:
     _setup_privateuseone_for_python_backend(NAME, backend_module=module)
     accelerator.install()
     doors.hang()
+    pinned.register()
     conversion.install()
     _attached.append(True)

@@ -27,6 +27,7 @@ _SUFFIX, _TEMPORARY = ".entry", ".part"
 _TEMPORARY_LIFE_S = 3600
 # Evict to below the limit by this much, so that not every put evicts.
 _EVICT_TO = 0.9
+_REMEDY = "going on without it; MLIRDEV_CACHE_DIR names another"
 # Other processes add entries too: the folder is measured again after this many bytes of our own.
 _MEASURE_AGAIN = 1 / 16
 
@@ -55,7 +56,7 @@ class ObjectCache:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            self._tell("read", f"the cache in {self.folder} can't be read ({error.strerror}); going on without it")
+            self._tell("read", f"the cache in {self.folder} can't be read ({error.strerror}); {_REMEDY}")
             return None
         if content[:_HEADER_BYTES] != _header(key, content[_HEADER_BYTES:]):
             self._tell(key, f"the cache entry {path} is damaged; it is removed and made again")
@@ -74,7 +75,7 @@ class ObjectCache:
             self._account(size)
         except OSError as error:
             self._can_write = False
-            self._tell("write", f"the cache in {self.folder} can't be written ({error.strerror}); going on without it")
+            self._tell("write", f"the cache in {self.folder} can't be written ({error.strerror}); {_REMEDY}")
 
     def _path(self, key: str) -> Path:
         name = key if _PLAIN_NAME.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()

@@ -1,7 +1,8 @@
 """Pinned host memory: ordinary memory with a mark, which says that a copy may read or write it later.
 
 The mark is an attribute of the CPU storage's Python object, which views share. Another device's pinned memory
-stays PyTorch's own business: its kernels are reached through a key that nobody has overridden.
+stays PyTorch's own business: its kernels are reached through a key that nobody has overridden. Registered with
+`import torch`, as programs pin batches before they have any device tensor.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 # logs and metrics listen to events from when they are imported; `mlirdev` itself imports explain.
 from mlirdev import compiler, logs, metrics  # noqa: F401  (logs is imported to listen)
-from mlirdev.lazy import autocast, doors, flush, host, limits, patches, pinned, trace
+from mlirdev.lazy import autocast, doors, flush, host, limits, patches, trace
 from mlirdev.lazy.device import device
 from mlirdev.lazy.register import register_all
 
@@ -34,7 +34,6 @@ def ensure() -> None:
         doors.take_down()
         register_all()
         patches.install()
-        pinned.register()
         autocast.register()
         _measure()
         _done = True

@@ -151,7 +151,8 @@ def test_a_folder_that_may_not_be_read_is_no_cache(
     monkeypatch.setattr(Path, "read_bytes", refuse)
     assert cache.get("key1") is None
     assert cache.get("key2") is None
-    assert told == [f"the cache in {cache.folder} can't be read (Permission denied); going on without it"]
+    (line,) = told
+    assert line.startswith(f"the cache in {cache.folder} can't be read (Permission denied); going on without it")
 
 
 def test_a_full_disk_is_no_cache(cache: ObjectCache, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +162,9 @@ def test_a_full_disk_is_no_cache(cache: ObjectCache, told: list[str], monkeypatc
     monkeypatch.setattr(os, "replace", full)
     cache.put("key1", b"data")
     cache.put("key2", b"data")
-    assert told == [f"the cache in {cache.folder} can't be written (No space left on device); going on without it"]
+    (line,) = told
+    assert line.startswith(f"the cache in {cache.folder} can't be written (No space left on device); going on without")
+    assert "MLIRDEV_CACHE_DIR" in line
     assert entries(cache) == []
 
 
