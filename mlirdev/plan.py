@@ -105,6 +105,9 @@ class Signature:
 # Where the packed array's params start.
 ABI_ERROR, ABI_THREADS, ABI_WORKSPACE, ABI_PARAMS = 0, 1, 2, 3
 
+# Every buffer starts at a multiple of so many bytes.
+BUFFER_ALIGNMENT = 64
+
 # The error word: four i64, zero when all is well. A kernel stores them without a lock; the first
 # non-zero code found after a run is reported.
 ERROR_WORD_BYTES = 32
@@ -135,9 +138,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class SlotArg:
-    """A launch's operand: the slot of this number."""
+    """A launch's operand: the slot of this number, from `offset` bytes on (a multiple of a buffer's alignment)."""
 
     slot: int
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,5 +209,5 @@ class Plan:
 
 def _format_launch_arg(arg: LaunchArg) -> str:
     if isinstance(arg, SlotArg):
-        return f"slot {arg.slot}"
+        return f"slot {arg.slot} + {arg.offset}" if arg.offset else f"slot {arg.slot}"
     return f"scalar {arg.index}" if isinstance(arg, ScalarArg) else f"dim {arg.dim}"

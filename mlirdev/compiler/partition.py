@@ -134,7 +134,7 @@ def _native_launches(part: NativePart, plan: Plan, slots: list[Slot], slot_of: d
         slot_of[value] = moved[slot_number]
 
     def arg(a: LaunchArg) -> LaunchArg:
-        return SlotArg(moved[a.slot]) if isinstance(a, SlotArg) else a
+        return SlotArg(moved[a.slot], a.offset) if isinstance(a, SlotArg) else a
 
     for launch in plan.launches:
         assert isinstance(launch, Launch), "a native part's plan launches kernels only"

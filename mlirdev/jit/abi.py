@@ -21,6 +21,7 @@ from mlirdev.plan import (
     ABI_PARAMS,
     ABI_THREADS,
     ABI_WORKSPACE,
+    BUFFER_ALIGNMENT,
     BufferParam,
     DimParam,
     ScalarParam,
@@ -28,7 +29,6 @@ from mlirdev.plan import (
 )
 
 KERNEL = "kernel"
-BUFFER_ALIGNMENT = 64
 
 _DEFINE = re.compile(
     r"^define (?P<head>[^@\n]*)@(?P<name>[-\w.$]+)\((?P<params>[^\n]*)\)(?P<tail>[^()\n]*)\{$", re.MULTILINE

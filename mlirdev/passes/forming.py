@@ -6,7 +6,8 @@
     Outliner         a module per group, deduplicated  outline.py
     read_plan        slots, launches, outputs          here
 
-Reshapes are other shapes of the same slot, a returned input is the input's slot, equal outputs share one.
+Reshapes are other shapes of the same slot, slices start further on in it, a returned input is the input's slot, equal
+outputs share one.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ class _Reader:
 
     def _launch(self, kernel: Outlined) -> Launch:
         outside = kernel.outside
-        args: list[LaunchArg] = [SlotArg(self._slot_of[self._ops.base(value)]) for value in outside.tensors]
+        places = map(self._ops.place, outside.tensors)
+        args: list[LaunchArg] = [SlotArg(self._slot_of[base], offset) for base, offset in places]
         args += [ScalarArg(self._scalars[value]) for value in outside.scalars]
         args += [DimArg(dim) for dim in outside.dims]
         results = tuple(map(self._add_slot, outside.results))

@@ -6,6 +6,8 @@ Every op of the function's one block has a role:
     FREE    cheap or movement (constants, fills, slices, pads and transposes that a kernel reads through,
             scalar arithmetic): cloned into every kernel that needs it
     VIEW    a reshape: another shape of the same memory
+    SLICE   a piece of the same memory, without gaps: a kernel is given where it starts, so that equal work on other
+            pieces is the same kernel
     RETURN  the terminator
 
 and every ROOT a kind, one of kernel_source.KINDS. Handles live as long as an OpGraph and no pass runs meanwhile.
@@ -21,6 +23,7 @@ from torch_mlir import ir
 
 from mlirdev.errors import InternalError
 from mlirdev.passes.linalg_info import LoopNest, is_contraction, is_movement, loop_nest
+from mlirdev.passes.slices import contiguous_offset
 
 VIEWS = frozenset({"tensor.expand_shape", "tensor.collapse_shape", "tensor.cast"})
 CONTRACTIONS = frozenset(
@@ -48,13 +51,14 @@ class Role(enum.Enum):
     ROOT = "root"
     FREE = "free"
     VIEW = "view"
+    SLICE = "slice"
     RETURN = "return"
 
 
 @dataclass(eq=False, slots=True)
 class OpNode:
     """One op. `captured` are the function's values that its regions use; `ancestors` is a bitmask of the ops that it
-    depends on, by index."""
+    depends on, by index. A SLICE starts `offset` bytes into its operand."""
 
     op: ir.Operation
     index: int
@@ -66,6 +70,7 @@ class OpNode:
     kind: str = "other"
     nest: LoopNest | None = None
     group: int = -1
+    offset: int = 0
     ancestors: int = 0
     users: list[OpNode] = field(default_factory=list)
 
@@ -92,12 +97,18 @@ class OpGraph:
         return self.terminator.operands
 
     def base(self, value: ir.Value) -> ir.Value:
-        """The value whose memory this one is, through reshapes."""
+        """The value whose memory this one is, or is a piece of."""
+        return self.place(value)[0]
+
+    def place(self, value: ir.Value) -> tuple[ir.Value, int]:
+        """The value whose memory this one is in, and how many bytes from its start."""
+        offset = 0
         node = self.definer.get(value)
-        while node is not None and node.role is Role.VIEW:
+        while node is not None and node.role in (Role.VIEW, Role.SLICE):
+            offset += node.offset
             value = node.operands[0]
             node = self.definer.get(value)
-        return value
+        return value, offset
 
 
 def build_op_graph(module: ir.Module) -> OpGraph:
@@ -167,6 +178,8 @@ def _set_role(node: OpNode) -> None:
         node.role = Role.RETURN
     elif name in VIEWS:
         node.role = Role.VIEW
+    elif name == "tensor.extract_slice" and (offset := contiguous_offset(node.op)) is not None:
+        node.role, node.offset = Role.SLICE, offset
     elif name in ALWAYS_FREE or (node.results and not _gives_tensor(node)):
         node.role = Role.FREE
     else:
@@ -236,9 +249,11 @@ def _users_through_views(node: OpNode) -> Iterator[OpNode]:
 
 
 def _root_returned(graph: OpGraph) -> None:
-    """A returned value needs memory of its own: what computes it is a root, even if it were free."""
+    """A returned value needs memory of its own: what computes it is a root, even if it were free or a slice."""
     for value in graph.returned:
-        node = graph.definer.get(graph.base(value))
-        if node is not None and node.role is Role.FREE:
+        node = graph.definer.get(value)
+        while node is not None and node.role is Role.VIEW:
+            node = graph.definer.get(node.operands[0])
+        if node is not None and node.role in (Role.FREE, Role.SLICE):
             node.role = Role.ROOT
             node.kind = "elementwise" if node.name == "linalg.generic" else "other"

@@ -159,7 +159,8 @@ class Binding:
             return _FRAME, 8 * (self.scalars_at + arg.index)
         if isinstance(arg, DimArg):
             return _FRAME, 8 * (self._dims_at + self._dims.index(evaluate(arg.dim, self.syms)))
-        return self._places[arg.slot]
+        base, offset = self._places[arg.slot]
+        return base, offset + arg.offset
 
     def _span(self, slot: int, bases: Sequence[int]) -> tuple[int, int]:
         base, offset = self._places[slot]

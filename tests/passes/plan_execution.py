@@ -52,7 +52,7 @@ class PlanExecutor:
         pointers = [ctypes.addressof(error), ctypes.addressof(keep[0]), -(-workspace.data_ptr() // 64) * 64]
         for arg in launch.args:
             if isinstance(arg, SlotArg):
-                pointers.append(slots[arg.slot].data_ptr())
+                pointers.append(slots[arg.slot].data_ptr() + arg.offset)
                 continue
             value = scalars[arg.index] if isinstance(arg, ScalarArg) else evaluate(arg.dim, syms)
             keep.append(ctypes.c_double(value) if isinstance(value, float) else ctypes.c_int64(value))
@@ -88,22 +88,22 @@ def check_plan(formed: Formed, syms: tuple[int, ...] = ()) -> None:
 
 
 def _check_sizes(plan: Plan, launch: Launch, formed: Formed, syms: tuple[int, ...]) -> None:
-    """A buffer's run-time dims come in the order of Signature.dims, and every buffer is as large as its slot."""
+    """A buffer's run-time dims come in the order of Signature.dims, and every buffer is as large as its slot, or a
+    piece of it."""
     signature = formed.kernels[launch.kernel].signature
     positions = iter(signature.dims)
-    slots = [a.slot if isinstance(a, SlotArg) else None for a in launch.args]
-    for param, slot in (
-        *zip(signature.params, slots, strict=True),
-        *zip(signature.results, launch.results, strict=True),
+    for param, arg in (
+        *zip(signature.params, launch.args, strict=True),
+        *zip(signature.results, map(SlotArg, launch.results), strict=True),
     ):
-        if slot is None:
+        if not isinstance(arg, SlotArg):
             continue
         numel = 1
         for size in param.shape:  # type: ignore[union-attr]
             if size is None:
-                arg = launch.args[next(positions)]
-                assert isinstance(arg, DimArg)
-                size = evaluate(arg.dim, syms)
+                dim = launch.args[next(positions)]
+                assert isinstance(dim, DimArg)
+                size = evaluate(dim.dim, syms)
             numel *= size
-        assert numel * param.dtype.itemsize == plan.slots[slot].nbytes(syms)  # type: ignore[union-attr]
+        assert arg.offset + numel * param.dtype.itemsize <= plan.slots[arg.slot].nbytes(syms)  # type: ignore[union-attr]
     assert next(positions, None) is None

@@ -100,6 +100,11 @@ def convolution(x: Any, w: Any, mean: Any, var: Any, g: Any, b: Any) -> Any:
     return (torch.relu(F.batch_norm(F.conv2d(x, w, None, 1, 1), mean, var, g, b, False)),)
 
 
+def pieces(x: Any, w: Any) -> Any:
+    y = torch.relu(x)
+    return torch.stack([y[i] @ w for i in range(3)]), y[2] + y[1], y[1], y[:, 3]
+
+
 def returned(x: Any) -> Any:
     y = x * 2
     return x, y[:, 1:3], x[:, 0], x.t(), (x + 1).t(), y.view(-1), y, torch.zeros(2, 3), torch.tensor([1.0, 2.0])
@@ -129,6 +134,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], int]] = {
     "convolution": (convolution, (rand(2, 3, 8, 8), rand(6, 3, 3, 3), rand(6), rand(6).abs(), rand(6), rand(6)), 1),
     "batch_norm": (lambda x: (F.batch_norm(x, None, None, training=True),), (rand(4, 6, 8, 8),), 1),
     "geglu": (lambda x, w, v: (F.gelu(x @ w) * (x @ v),), (rand(8, 16), rand(16, 12), rand(16, 12)), 2),
+    "pieces": (pieces, (rand(3, 4, 32), rand(32, 16)), 6),
     "returned": (returned, (rand(5, 6),), 6),
     "empties": (empties, (rand(4, 3),), 3),
     "scalars": (scalars, (rand(), rand()), 1),

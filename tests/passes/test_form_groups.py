@@ -162,6 +162,26 @@ def test_equal_layers_share_kernels() -> None:
     assert len(formed.kernels) == 2
 
 
+def test_equal_work_on_pieces_of_a_tensor_is_one_kernel() -> None:
+    p = Program()
+    x = p.input(64, 16)
+    y = p.elementwise("tanh", p.matmul(x, p.input(16, 16)))
+    w = p.input(16, 16)
+    pieces = [p.matmul(p.rows(y, start, start + 8), w) for start in (0, 8, 56)]
+    formed = form_program(p, *pieces)
+    assert len(formed.plan.launches) == 4
+    assert len(formed.kernels) == 2
+    offsets = [a.offset for launch in formed.plan.launches for a in launch.args if isinstance(a, SlotArg)]  # type: ignore[union-attr]
+    assert sorted(offsets)[-2:] == [8 * 16 * 4, 56 * 16 * 4]
+
+
+def test_slice_that_starts_where_no_buffer_may_is_part_of_the_kernel() -> None:
+    p = Program()
+    x = p.input(6, 5)
+    formed = form_program(p, p.elementwise("tanh", p.rows(x, 1, 3)))
+    assert formed.plan.launches[0].args == (SlotArg(0),)  # type: ignore[union-attr]
+
+
 def test_text_does_not_depend_on_the_caller_and_ordinals_map_to_nodes() -> None:
     p, q = Program(), Program()
     q.count = 70
