@@ -134,7 +134,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], int]] = {
     "convolution": (convolution, (rand(2, 3, 8, 8), rand(6, 3, 3, 3), rand(6), rand(6).abs(), rand(6), rand(6)), 1),
     "batch_norm": (lambda x: (F.batch_norm(x, None, None, training=True),), (rand(4, 6, 8, 8),), 1),
     "geglu": (lambda x, w, v: (F.gelu(x @ w) * (x @ v),), (rand(8, 16), rand(16, 12), rand(16, 12)), 2),
-    "pieces": (pieces, (rand(3, 4, 32), rand(32, 16)), 6),
+    "pieces": (pieces, (rand(3, 4, 32), rand(32, 16)), 8),
     "returned": (returned, (rand(5, 6),), 6),
     "empties": (empties, (rand(4, 3),), 3),
     "scalars": (scalars, (rand(), rand()), 1),
