@@ -1,4 +1,4 @@
-"""The table of handlers written by hand: overload name without its namespace ("copy_", "mean.dim") → handler."""
+"""The tables of handlers written by hand: overload name without its namespace ("copy_", "mean.dim") → handler."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 HANDLERS: dict[str, Callable[..., Any]] = {}
+# Written in PyTorch's ops, whose derivatives are theirs.
+COMPOSITES: dict[str, Callable[..., Any]] = {}
 
 
 def handles(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -13,6 +15,16 @@ def handles(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         HANDLERS.update(dict.fromkeys(names, function))
+        return function
+
+    return add
+
+
+def composes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as the composition of these overloads."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        COMPOSITES.update(dict.fromkeys(names, function))
         return function
 
     return add

@@ -11,7 +11,7 @@ import torch
 from mlirdev.lazy import composites
 from mlirdev.lazy.dispatch import Handler, Op, functional, mutable
 from mlirdev.lazy.fallback import run_on_cpu
-from mlirdev.lazy.handlers import HANDLERS
+from mlirdev.lazy.handlers import COMPOSITES, HANDLERS
 
 _KEY = "PrivateUse1"
 _libraries: list[torch.library.Library] = []
@@ -24,9 +24,12 @@ def register_all() -> None:
     _libraries.append(library)
     for name, handler in HANDLERS.items():
         library.impl(name, handler, _KEY)  # type: ignore[no-untyped-call]
+    for name, composite in COMPOSITES.items():
+        for key in (_KEY, f"Autograd{_KEY}"):
+            library.impl(name, composite, key)  # type: ignore[no-untyped-call]
     for full_name in torch._C._dispatch_get_all_op_names():
         name = full_name.removeprefix("aten::")
-        if name == full_name or name in HANDLERS:
+        if name == full_name or name in HANDLERS or name in COMPOSITES:
             continue
         handler_of_op = _handler(full_name)
         if handler_of_op is not None:

@@ -4,10 +4,21 @@
     aliasing     views, set_, resize_           convolution   the two overridable overloads
     batch_norm   its hidden write of the stats  rnn           fused LSTM and GRU cells
     random       Philox words made into distributions       ordering      record_stream
+    recurrent    LSTM, GRU and RNN over sequences, in PyTorch's own ops
 
-Importing this fills `handlers.HANDLERS`.
+Importing this fills `handlers.HANDLERS` and `handlers.COMPOSITES`.
 """
 
-from mlirdev.lazy.composites import aliasing, batch_norm, convolution, copies, factories, ordering, random, rnn
+from mlirdev.lazy.composites import (
+    aliasing,
+    batch_norm,
+    convolution,
+    copies,
+    factories,
+    ordering,
+    random,
+    recurrent,
+    rnn,
+)
 
-__all__ = ["aliasing", "batch_norm", "convolution", "copies", "factories", "ordering", "random", "rnn"]
+__all__ = ["aliasing", "batch_norm", "convolution", "copies", "factories", "ordering", "random", "recurrent", "rnn"]
