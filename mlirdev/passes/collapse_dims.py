@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from torch_mlir import ir
 
 from mlirdev.passes.linear import is_dense
-from mlirdev.passes.nests import Access, Nest, is_nest, read_nest
+from mlirdev.passes.nests import Access, Nest, is_nest, read_nest, renumber
 from mlirdev.passes.ops import defining_op, emit, kernel_function, users, walk
 from mlirdev.target import Target
 
@@ -134,7 +134,7 @@ def _collapse_nest(nest: Nest, joined: set[tuple[int, int]], views: dict[Any, An
         joins = tuple(p for p in range(1, len(dims)) if (dims[p - 1], dims[p]) in joined)
         op.operands[position] = _view(access.memref, joins, views)
         kept = [e for p, e in enumerate(access.exprs or ()) if p not in joins]
-        maps.append(ir.AffineMapAttr.get(ir.AffineMap.get(count, 0, [_renumber(e, new_number) for e in kept])))
+        maps.append(ir.AffineMapAttr.get(ir.AffineMap.get(count, 0, [renumber(e, new_number) for e in kept])))
     iterators = list(op.attributes["iterator_types"])
     op.attributes["indexing_maps"] = ir.ArrayAttr.get(maps)
     op.attributes["iterator_types"] = ir.ArrayAttr.get([iterators[d] for d in new_number])
@@ -142,24 +142,6 @@ def _collapse_nest(nest: Nest, joined: set[tuple[int, int]], views: dict[Any, An
         if view.operation.name == "linalg.index":
             dim = ir.IntegerAttr(view.operation.attributes["dim"]).value
             view.operation.attributes["dim"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), new_number[dim])
-
-
-def _renumber(expr: Any, new_number: dict[int, int]) -> Any:
-    if isinstance(expr, ir.AffineDimExpr):
-        return ir.AffineExpr.get_dim(new_number[expr.position])
-    if isinstance(expr, ir.AffineBinaryExpr):
-        make = getattr(ir.AffineExpr, _MAKERS[type(expr)])
-        return make(_renumber(expr.lhs, new_number), _renumber(expr.rhs, new_number))
-    return expr
-
-
-_MAKERS = {
-    ir.AffineAddExpr: "get_add",
-    ir.AffineMulExpr: "get_mul",
-    ir.AffineModExpr: "get_mod",
-    ir.AffineFloorDivExpr: "get_floor_div",
-    ir.AffineCeilDivExpr: "get_ceil_div",
-}
 
 
 def _view(memref: Any, joins: tuple[int, ...], views: dict[Any, Any]) -> Any:

@@ -49,11 +49,12 @@ def suits(contraction: Contraction, target: Target) -> bool:
     rows, depth = (product(c.extents(d)) for d in (c.m, c.k))
     if not isinstance(rows, int) or rows > MOST_ROWS:
         return False
-    lanes = _lanes(contraction, target)
+    lanes = lanes_of(contraction, target)
     return not isinstance(depth, int) or depth >= _LEAST_STEPS * lanes
 
 
-def _lanes(contraction: Contraction, target: Target) -> int:
+def lanes_of(contraction: Contraction, target: Target) -> int:
+    """How many of C's elements a vector holds."""
     return max((target.vector_bits or 256) // int(contraction.c.element_type.width), 1)
 
 
@@ -73,7 +74,7 @@ class Dot:
         self.epilogue = epilogue
         self.rows, self.columns, self.depth = (product(c.extents(d)) for d in (c.m, c.n, c.k))
         self.element = c.c.element_type
-        self.lanes = _lanes(contraction, target)
+        self.lanes = lanes_of(contraction, target)
         self.mr, self.nb = choose_tile(self.rows, target.vector_bits or 256)
         self.vector = ir.VectorType.get([self.lanes], self.element)
 

@@ -66,7 +66,8 @@ def _lower(ops: list[Any]) -> None:
 def _shrink_temporaries(nests: list[Nest], trees: Any) -> dict[Any, tuple[Any, tuple[int, ...]]]:
     """For each temporary that only these nests use: its smaller stand-in, and the dims that it lacks."""
     own = [nest.op for nest in nests]
-    temporaries = {a.memref for nest in nests for a in nest.accesses if _is_alloc(a.memref)}
+    # In order, since the same kernel must always become the same code.
+    temporaries = dict.fromkeys(a.memref for nest in nests for a in nest.accesses if _is_alloc(a.memref))
     stand_ins = {}
     for memref in temporaries:
         if any(user not in own for user in users(memref)):

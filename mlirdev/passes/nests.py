@@ -112,6 +112,25 @@ def stride_of(expr: Any, dim: int) -> int | None:
     return None
 
 
+def renumber(expr: Any, new_number: dict[int, int]) -> Any:
+    """An affine expression of the same dims under other numbers."""
+    if isinstance(expr, ir.AffineDimExpr):
+        return ir.AffineExpr.get_dim(new_number[expr.position])
+    if isinstance(expr, ir.AffineBinaryExpr):
+        make = getattr(ir.AffineExpr, _MAKERS[type(expr)])
+        return make(renumber(expr.lhs, new_number), renumber(expr.rhs, new_number))
+    return expr
+
+
+_MAKERS = {
+    ir.AffineAddExpr: "get_add",
+    ir.AffineMulExpr: "get_mul",
+    ir.AffineModExpr: "get_mod",
+    ir.AffineFloorDivExpr: "get_floor_div",
+    ir.AffineCeilDivExpr: "get_ceil_div",
+}
+
+
 def is_nest(op: Any) -> bool:
     return bool(op.name == "linalg.generic" and not op.results)
 

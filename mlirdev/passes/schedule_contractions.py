@@ -8,7 +8,8 @@ from torch_mlir import ir
 
 from mlirdev.passes.build import product
 from mlirdev.passes.contraction import Contraction, find_contraction
-from mlirdev.passes.dot import Dot, suits
+from mlirdev.passes.contraction_layout import columns_in_one_run, copy_left, has_short_runs, reorder_result
+from mlirdev.passes.dot import Dot, lanes_of, suits
 from mlirdev.passes.epilogue import EpilogueEmitter, EpilogueNest, find_epilogue, reuse_destination
 from mlirdev.passes.gemm import Gemm
 from mlirdev.passes.nests import is_nest, read_nest, root_of
@@ -21,9 +22,25 @@ NAME = "schedule-contractions"
 def run(module: ir.Module, target: Target, *, least_work: int = 4096) -> None:
     for op in [op for op in walk(kernel_function(module)) if is_nest(op) and not _is_parallel(op)]:
         contraction = find_contraction(read_nest(op))
-        if contraction is None or not _is_worth_it(contraction, target, least_work):
+        if contraction is None or not _has_enough_work(contraction, least_work):
             continue
-        _schedule(contraction, target)
+        _improve_layouts(contraction, target)
+        contraction = find_contraction(read_nest(op)) or contraction
+        if _suits_a_schedule(contraction, target):
+            _schedule(contraction, target)
+
+
+def _improve_layouts(contraction: Contraction, target: Target) -> None:
+    """See contraction_layout.py."""
+    op = contraction.nest.op
+    fill = _zero_fill_before(op, contraction.c.memref)
+    order = columns_in_one_run(contraction, lanes_of(contraction, target))
+    if fill is not None and order is not None:
+        reorder_result(op, fill, order)
+    with ir.InsertionPoint(op), op.location:
+        contraction = find_contraction(read_nest(op)) or contraction
+    if has_short_runs(contraction):
+        copy_left(contraction)
 
 
 def _schedule(contraction: Contraction, target: Target) -> None:
@@ -45,14 +62,18 @@ def _is_parallel(op: Any) -> bool:
     return all("parallel" in str(a) for a in op.attributes["iterator_types"])
 
 
-def _is_worth_it(c: Contraction, target: Target, least_work: int) -> bool:
-    """Whether a schedule pays: enough work, and for packing more than one row and a vector of columns."""
-    rows, columns, depth = (product_or_none(c.extents(d)) for d in (c.m, c.n, c.k))
+def _has_enough_work(c: Contraction, least_work: int) -> bool:
     if not isinstance(c.c.element_type, (ir.F32Type, ir.F64Type)) or c.a.strides[c.k[-1]] is None:
         return False
-    if ((rows is not None and rows < 2) or (columns is not None and columns < 4)) and not suits(c, target):
-        return False
-    return None in (rows, columns, depth) or (rows or 1) * (columns or 1) * (depth or 1) >= least_work
+    sizes = [e for e in c.nest.extents if isinstance(e, int)]
+    return len(sizes) < len(c.nest.extents) or product(sizes) >= least_work
+
+
+def _suits_a_schedule(c: Contraction, target: Target) -> bool:
+    """Packing wants more than one row and a vector of columns."""
+    rows, columns = (product_or_none(c.extents(d)) for d in (c.m, c.n))
+    is_thin = (rows is not None and rows < 2) or (columns is not None and columns < 4)
+    return not is_thin or suits(c, target)
 
 
 def product_or_none(extents: list[Any]) -> int | None:

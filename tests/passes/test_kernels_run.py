@@ -133,6 +133,30 @@ def test_epilogue_writes_its_result_in_place() -> None:
     assert kernel.signature.workspace < 260 * 1900 * 4
 
 
+def weight_gradient(x: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    return F.conv2d(x.transpose(0, 1), g.transpose(0, 1), padding=1, dilation=2).transpose(0, 1)
+
+
+@pytest.mark.parametrize("vector_bits", [256, 512])
+@pytest.mark.parametrize("channels", [(5, 7), (32, 16), (1, 9)], ids=str)
+def test_columns_and_k_in_short_pieces(channels: tuple[int, int], vector_bits: int) -> None:
+    x, g = r(3, channels[0], 6, 5), r(3, channels[1], 3, 3)
+    functions: list[Callable[..., Any]] = [
+        weight_gradient,
+        lambda x, g: weight_gradient(x, g).contiguous(),
+        lambda x, g: 0.5 * weight_gradient(x, g).contiguous() + 1,
+        lambda x, g: (weight_gradient(x, g).contiguous(), weight_gradient(x, g).contiguous().relu()),
+    ]
+    for function in functions:
+        compile_and_compare(function, x, g, tolerance=1e-4, vector_bits=vector_bits)
+
+
+def test_convolutions_of_few_pixels() -> None:
+    compile_and_compare(lambda x, w: F.conv2d(x, w, padding=1), r(3, 5, 2, 2), r(6, 5, 3, 3), tolerance=1e-4)
+    compile_and_compare(lambda x, w, b: F.conv2d(x, w, b).relu(), r(3, 20, 1, 2), r(6, 20, 1, 1), r(6), tolerance=1e-4)
+    compile_and_compare(lambda x, w: F.conv2d(x, w, stride=2), r(4, 9, 3, 3), r(6, 9, 1, 1), tolerance=1e-4)
+
+
 def test_batched() -> None:
     compile_and_compare(lambda a, b: a @ b, r(3, 13, 17), r(3, 17, 19), tolerance=1e-4)
     compile_and_compare(lambda a, b: a @ b.transpose(1, 2) * 0.5, r(3, 13, 17), r(3, 19, 17), tolerance=1e-4)
