@@ -1,7 +1,7 @@
 """The device as PyTorch sees it: its name and its module `torch.mlirdev`.
 
     autoload() / attach() ─► the name, torch.mlirdev (module.py), torch.accelerator (accelerator.py),
-                             two doors, pinned memory
+                             two doors, pinned memory, generators
     first device tensor ────► lazy.setup: handlers, patches, the compiler
 
 `attach()` runs at the end of `import torch`, so it only names the device and loads nothing heavy. The homes of
@@ -17,7 +17,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from mlirdev.backend import accelerator, module
 from mlirdev.backend.devices import NAME
-from mlirdev.lazy import conversion, doors, pinned
+from mlirdev.lazy import conversion, doors, generators, pinned
 
 _attached: list[bool] = []
 
@@ -44,4 +44,5 @@ def attach() -> None:
     doors.hang()
     pinned.register()
     conversion.install()
+    generators.install()
     _attached.append(True)

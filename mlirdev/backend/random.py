@@ -2,44 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 
-import torch
 from torch import Tensor
 
 from mlirdev.backend.devices import NAME, DeviceArg, device_index
+from mlirdev.lazy import generators
 from mlirdev.lazy.rng import default_generator
 
-
-class DefaultGenerator:
-    """The device's generator with torch.Generator's methods. (A torch.Generator of an out-of-tree device can't be
-    made from Python.)"""
-
-    device = torch.device(NAME, 0)
-
-    def manual_seed(self, seed: int) -> DefaultGenerator:
-        default_generator.manual_seed(int(seed))
-        return self
-
-    def seed(self) -> int:
-        """Take a random seed; the seed."""
-        chosen = secrets.randbits(52)
-        default_generator.manual_seed(chosen)
-        return chosen
-
-    def initial_seed(self) -> int:
-        return default_generator.seed
-
-    def get_state(self) -> Tensor:
-        return default_generator.get_state()
-
-    def set_state(self, state: Tensor) -> DefaultGenerator:
-        default_generator.set_state(state)
-        return self
-
-
-default_generators = (DefaultGenerator(),)
+default_generators = (generators.default,)
 
 
 def get_rng_state(device: DeviceArg = NAME) -> Tensor:

@@ -1,6 +1,7 @@
 """The generator: seeds, offsets, and distributions that are what they say."""
 
 import math
+import pickle
 
 import pytest
 import torch
@@ -105,3 +106,34 @@ def test_randint_has_its_bounds(dev):
     wide = torch.randint(0, 1 << 40, (N,), device=dev).cpu()
     assert wide.max() > 1 << 39
     assert wide.min() >= 0
+
+
+def test_generators_of_the_device(dev):
+    first = torch.Generator(device=dev).manual_seed(42)
+    assert isinstance(first, torch.Generator)
+    assert first.device == torch.device(dev.type, 0)
+    torch.rand(5, device=dev, generator=first)
+    state = first.get_state()
+    second = torch.Generator(dev).set_state(state)
+    drawn = torch.empty(9, device=dev).exponential_(generator=first).cpu()
+    assert torch.equal(torch.empty(9, device=dev).exponential_(generator=second).cpu(), drawn)
+    for copy in (pickle.loads(pickle.dumps(first)), first.clone_state()):
+        expected = torch.randperm(9, device=dev, generator=second).cpu()
+        second.set_state(first.get_state())
+        assert torch.equal(torch.randperm(9, device=dev, generator=copy).cpu(), expected)
+    assert first.initial_seed() == 42
+    assert second.initial_seed() == 42
+
+
+def test_a_generator_leaves_the_default_one_alone(dev):
+    before = default_generator.get_state()
+    torch.rand(3, device=dev, generator=torch.Generator(device=dev).manual_seed(1))
+    assert torch.equal(default_generator.get_state(), before)
+    torch.rand(3, device=dev, generator=torch.mlirdev.default_generators[0])
+    assert not torch.equal(default_generator.get_state(), before)
+
+
+def test_other_devices_generators_are_pytorchs(dev):
+    assert type(torch.Generator()) is torch._C.Generator
+    assert type(torch.Generator("cpu")) is torch._C.Generator
+    assert torch.rand(2, generator=torch.Generator().manual_seed(3)).shape == (2,)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from mlirdev.graph import ScalarRef
-from mlirdev.lazy import rng, views
+from mlirdev.lazy import generators, views
 from mlirdev.lazy.chain import Shape, sizes
 from mlirdev.lazy.composites.copies import copy_stride
 from mlirdev.lazy.handlers import handles
@@ -33,17 +33,12 @@ _entries: dict[Layout, Entry] = {}
 
 def words(shape: Shape, generator: torch.Generator | None) -> Cell:
     """Random 32-bit words, as i64."""
-    if generator is not None:
-        raise RuntimeError(
-            f"Expected a 'mlirdev' device type for generator but found '{generator.device.type}': the device has one "
-            "generator, seeded by torch.manual_seed; leave the argument out, or draw on the CPU and move the result"
-        )
     layout = layout_of(shape, torch.int64)
     entry = _entries.get(layout)
     if entry is None:
         template = (ScalarRef(0), ScalarRef(1), sizes(shape))
         entry = _entries[layout] = Entry("mlirdev.philox", template, 0, ("int", "int"), (layout,))
-    return record(entry, (), rng.default_generator.take(-(-math.prod(shape) // 4)))[0]
+    return record(entry, (), generators.state_of(generator).take(-(-math.prod(shape) // 4)))[0]
 
 
 def uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
