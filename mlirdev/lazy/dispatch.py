@@ -19,7 +19,7 @@ from mlirdev.lazy.fallback import run_on_cpu
 from mlirdev.lazy.overloads import Overload, overload_of
 from mlirdev.lazy.quick import shortened
 from mlirdev.lazy.record import record
-from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, write
+from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, whole_cell, write
 from mlirdev.lazy.trace import Cell
 
 Handler = Callable[..., Any]
@@ -32,8 +32,7 @@ def functional(op: Op) -> Handler:
     wrap = _wrapper(op)
 
     def handler(*args: Any, **kwargs: Any) -> Any:
-        full = overload.bind(args, kwargs)
-        entry, call = overload.resolve(full)
+        entry, call = overload.resolve(args, kwargs)
         if entry is None:
             return run_on_cpu(op, args, kwargs, "data_dependent")
         return wrap(entry.returned(record(entry, call.cells, call.scalars)))
@@ -79,7 +78,7 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
             return run_on_cpu(op, args, kwargs, "no_rule")
         written = targets.of(args, kwargs)
         call_kwargs = {n: v for n, v in kwargs.items() if n in functional.positions} if targets.out else kwargs
-        entry, call = functional.resolve(functional.bind(args, call_kwargs))
+        entry, call = functional.resolve(args, call_kwargs)
         if entry is None or any(t.device.type != DEVICE_TYPE for t in written):
             return run_on_cpu(op, args, kwargs, "data_dependent")
         results = record(entry, call.cells, call.scalars)
@@ -112,6 +111,10 @@ class _Targets:
 
 def store(target: Tensor, value: Cell, resize: bool) -> None:
     """Let `target` have a result: cast to its dtype, and with `resize` (out=) resized to its shape."""
+    cell = whole_cell(target)
+    if cell is not None and cell.layout is value.layout:
+        cell.assign(value)
+        return
     shape = value.layout.shape
     if target.shape != shape:
         if not resize:

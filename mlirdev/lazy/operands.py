@@ -34,7 +34,7 @@ def operand(tensor: Tensor | Cell, op: str, name: str) -> Cell:
     """The cell of an argument. A 0-d CPU tensor is read now; any other CPU tensor is the user's mistake."""
     if isinstance(tensor, Cell):
         return tensor
-    if tensor.device.type == DEVICE_TYPE:
+    if not tensor.is_cpu and hasattr(tensor.untyped_storage(), "cell"):
         return read(tensor)
     if tensor.device.type == "cpu" and tensor.dim() == 0:
         return scalar_tensor(tensor)

@@ -1,13 +1,15 @@
 """An overload as recording sees it: how a call's arguments become a key, and the key an interned Entry.
 
-call ─► bind (schema order, defaults) ─► key: layouts, scalars' types, structural values ─► Entry
-                                            └ miss: rule, else Meta kernel, else no entry (None)
+call ─► what was given, in schema order ─► key: layouts, scalars' types, structural values ─► Entry
+                                              └ miss: rule, else Meta kernel, else no entry (None)
+
+Arguments that weren't given have their defaults, so that the key says which were given is enough.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +32,7 @@ from mlirdev.lazy.trace import Cell, Entry
 Scalar = float | int | bool
 _IGNORED = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
 _MISSING = object()
+_is_structural = functools.lru_cache(maxsize=8192, typed=True)(structural_scalar)
 _PROBES = (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 0.1)
 _TENSORS = frozenset({Tensor, torch.nn.Parameter})
 _SCALAR_TYPES = {float: "float", int: "int", bool: "bool"}
@@ -79,23 +82,38 @@ class Overload:
 
     def call(self, *args: Any, **kwargs: Any) -> tuple[Cell | None, ...]:
         """Record the op on tensors or cells; a cell per result, None where it has none."""
-        entry, call = self.resolve(self.bind(args, kwargs))
+        entry, call = self.resolve(args, kwargs)
         if entry is None:
             raise InternalError(f"{self.name} has no rule for its results here")
         return entry.returned(record(entry, call.cells, call.scalars))
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    @functools.cached_property
+    def has_varying_default(self) -> bool:
+        """Is there a run-time scalar among the defaults, which a recording takes as if it had been given?"""
+        return any(p.varies and type(p.default) in _SCALAR_TYPES for p in self.params)
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """All arguments in schema order."""
         full = [*args, *self.defaults[len(args) :]]
         for name, value in kwargs.items():
             full[self.positions[name]] = value
         return full
 
-    def resolve(self, full: list[Any]) -> tuple[Entry | None, Call]:
-        """The entry of a bound call, with the cells and scalars that a recording of it takes."""
-        call = Call([], [], [])
+    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterable[tuple[Param, Any]]:
+        """The arguments that count: those given, in schema order, or all."""
+        if self.has_varying_default:
+            return zip(self.params, self._bind(args, kwargs), strict=True)
+        if not kwargs:
+            return zip(self.params, args)  # noqa: B905  (fewer arguments than parameters)
+        places = sorted([self.positions[name] for name in kwargs])
+        named = [(self.params[i], kwargs[self.params[i].name]) for i in places]
+        return [*zip(self.params, args), *named]  # noqa: B905  (as above)
+
+    def resolve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Entry | None, Call]:
+        """The entry of a call, with the cells and scalars that a recording of it takes."""
+        call = Call([len(args), *sorted(kwargs)] if kwargs else [len(args)], [], [])
         part, cells = call.key.append, call.cells.append
-        for param, value in zip(self.params, full, strict=True):
+        for param, value in self._given(args, kwargs):
             # The commonest arguments here, for speed; the others in `_add`.
             kind = type(value)
             if value is None:
@@ -117,7 +135,7 @@ class Overload:
         key = tuple(call.key)
         entry = self.table.get(key, _MISSING)
         if entry is _MISSING:
-            entry = self.table[key] = self._intern(full, call)
+            entry = self.table[key] = self._intern(self._bind(args, kwargs), call)
         return entry, call  # type: ignore[return-value]  # not _MISSING
 
     def _intern(self, full: list[Any], call: Call) -> Entry | None:
@@ -181,7 +199,7 @@ def _add(call: Call, op: str, param: Param, value: Any) -> None:
         _add_tensor(call, op, param, value)
     elif param.name == "device":
         check_device(value)
-    elif kind == "scalar" and not structural_scalar(op, param.name, value):
+    elif kind == "scalar" and not _is_structural(op, param.name, value):
         call.key.append(type(value))
         call.scalars.append(value)
     elif type(value) is list:
@@ -200,7 +218,7 @@ def _add_tensor(call: Call, op: str, param: Param, value: Any) -> None:
         call.key.append(len(value))
         for v in value:
             _add_tensor(call, op, param, v)
-    elif structural_scalar(op, param.name, value):
+    elif _is_structural(op, param.name, value):
         call.key += (type(value), value)
     else:
         call.key.append(type(value))

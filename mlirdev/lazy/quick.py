@@ -96,7 +96,7 @@ class _Table(dict[Any, "Entry | None"]):
         if overload is None or (type(args[-1]) in _NUMBERS and not overload.params[1].varies):
             self[key] = None
             return None
-        entry = overload.resolve(overload.bind(args, {}))[0]
+        entry = overload.resolve(args, {})[0]
         usable = entry is not None and len(entry.slots) == 1 and entry.layout.stride is None
         if target is not None and entry is not None:
             usable = usable and entry.layout is target.layout
