@@ -199,6 +199,7 @@ class Recorder:
         self.parked: list[Trace] = []  # closed, not launched yet: their flush failed or was interrupted
         self.default_stream: Stream | None = None
         self.current = _Current()
+        self.backward_streams: set[Stream] = set()  # streams of their own, on which backward ops were recorded
         # Set by setup.py, since what they call lies above this module.
         self.flush: Callable[[Trace, str], None] = _not_started
         self.check: Callable[[Trace], None] = _not_started
@@ -220,8 +221,15 @@ def start(stream: Stream) -> None:
 
 def current_stream() -> Stream:
     """The stream that this thread records on: its own, or in a backward pass that of the forward op."""
-    stream = recorder.current.stream or stream_of_backward() or recorder.default_stream
+    stream = recorder.current.stream or _stream_of_backward() or recorder.default_stream
     assert stream is not None, "the device isn't initialised"
+    return stream
+
+
+def _stream_of_backward() -> Stream | None:
+    stream: Stream | None = stream_of_backward()
+    if stream is not None and stream is not recorder.default_stream:
+        recorder.backward_streams.add(stream)
     return stream
 
 
@@ -254,7 +262,8 @@ def renew(trace: Trace) -> None:
 
 def enter(trace: Trace, cell: Cell) -> int:
     """The number of a cell's value in `trace`. A value that is pending in another trace is launched first:
-    the order between streams is the user's events, so nothing waits here."""
+    the order between streams is the user's events, so nothing waits here, but where autograd chose the stream:
+    as on CUDA it orders a backward op behind what it reads, and what reads gradients behind the pass."""
     if cell.trace is trace:
         return cell.number
     if cell.buffer is None:
@@ -263,6 +272,9 @@ def enter(trace: Trace, cell: Cell) -> int:
         recorder.flush(cell.trace, "cross_stream")
     buffer = cell.buffer
     assert buffer is not None
+    source = buffer.stream
+    if source is not trace.stream and (source in recorder.backward_streams or stream_of_backward() is not None):
+        trace.stream.wait_stream(source)
     number = trace.input(buffer, cell.layout.dense)
     cell.trace, cell.number = trace, number
     return number
