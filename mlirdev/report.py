@@ -48,7 +48,8 @@ def _print_section(console: object, section: Section) -> None:
     if not section.columns:
         console.print(Text(section.title, style="bold"))
         for row in section.rows:
-            console.print(Text("  " + "\n    ".join(row)))
+            # Whole lines: a command or a path that is broken can't be copied.
+            console.print(Text("  " + "\n    ".join(row)), soft_wrap=True)
         return
     table = Table(title=section.title, title_justify="left", title_style="bold")
     for column in section.columns:

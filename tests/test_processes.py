@@ -80,7 +80,8 @@ def test_another_backend_in_our_place_is_one_line(installed: Path, tmp_path: Pat
     (about / "entry_points.txt").write_text("[torch.backends]\nother = other:_autoload\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, installed, ROOT)))}
     command = [sys.executable, "-c", "import torch\nprint(hasattr(torch, 'mlirdev'), torch.ones(1).item())"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    # Elsewhere than in the root, whose own entry point would be found first.
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, cwd=tmp_path)
     assert (done.stdout, done.returncode) == ("False 1.0\n", 0)
     told = [line for line in done.stderr.splitlines() if "mlirdev" in line and "Warning" in line]
     assert len(told) == 1

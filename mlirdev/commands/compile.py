@@ -146,6 +146,8 @@ def _write(output: str, goal: str, artifacts: list[Artifact]) -> None:
         return
     suffix = SUFFIXES.get(goal, ".mlir")
     if output != "-":
+        if Path(output).is_file():
+            raise OptionError(f"{len(artifacts)} kernels need a folder, and {output} is a file; give another with -o")
         Path(output).mkdir(parents=True, exist_ok=True)
         for artifact in artifacts:
             write_output(str(Path(output) / (artifact.name + suffix)), artifact.content)

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 
 import click
+import yaml
 
 from mlirdev.target import BUILTIN, Target, load_target
 
@@ -28,17 +29,15 @@ def list_targets(as_json: bool) -> None:
 @click.option("--resolve", is_flag=True, help="Fill in what `native` stands for on this machine.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(name: str, resolve: bool, as_json: bool) -> None:
-    """Every field of target NAME, a built-in name or a YAML file."""
+    """Every field of target NAME, a built-in name or a YAML file; printed as one, to be changed and used."""
     target = load_target(name)
     if resolve:
         target = resolved(target)
-    fields = {**asdict(target), "pipelines": dict(target.pipelines), "fingerprint": target.fingerprint}
+    fields = {**asdict(target), "pipelines": dict(target.pipelines)}
     if as_json:
-        click.echo(json.dumps(fields, indent=2))
+        click.echo(json.dumps({**fields, "fingerprint": target.fingerprint}, indent=2))
         return
-    for key, value in fields.items():
-        shown = ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, dict) else value
-        click.echo(f"{key:12} {shown}")
+    click.echo(f"# fingerprint {target.fingerprint}\n{yaml.safe_dump(fields, sort_keys=False, width=1000)}", nl=False)
 
 
 def resolved(target: Target) -> Target:

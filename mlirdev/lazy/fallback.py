@@ -23,6 +23,7 @@ from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, read, write
 _REASONS = {
     "data_dependent": "the size of what it returns depends on values",
     "no_rule": "nothing tells the size of what it returns",
+    "no_lowering": "only a CPU kernel of it is known",
 }
 
 

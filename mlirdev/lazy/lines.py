@@ -123,10 +123,18 @@ def source_line(where: Where) -> SourceLine | None:
     if code is None:
         return None
     return SourceLine(
-        code.co_filename,
+        _file_name(code.co_filename),
         _line_number(code, instruction),
         code.co_qualname if hasattr(code, "co_qualname") else code.co_name,
     )
+
+
+def _file_name(file: str) -> str:
+    """A file's name; that of a notebook's cell is the one which its user sees, "Cell In[3]"."""
+    notebook = sys.modules.get("IPython")
+    shell = notebook.get_ipython() if notebook else None
+    cell = shell.compile.format_code_name(file) if shell else None
+    return " ".join(cell) if cell else file
 
 
 def _line_number(code: CodeType, instruction: int) -> int:

@@ -1,13 +1,14 @@
 """Registration with PyTorch's dispatcher: every overload that isn't composite or a pure view.
 
-Explicitly, one by one: a fallback for the whole key never sees structured functional ops, whose
-composite kernels call `empty` and the out= overload instead.
+ATen's explicitly, one by one: a fallback for the whole key never sees structured functional ops, whose
+composite kernels call `empty` and the out= overload instead. It is there for ops of other libraries.
 """
 
 from __future__ import annotations
 
 import torch
 
+from mlirdev.errors import UnsupportedError
 from mlirdev.lazy import composites
 from mlirdev.lazy.dispatch import Handler, Op, functional, mutable
 from mlirdev.lazy.fallback import run_on_cpu
@@ -34,6 +35,16 @@ def register_all() -> None:
         handler_of_op = _handler(full_name)
         if handler_of_op is not None:
             library.impl(name, handler_of_op, _KEY)  # type: ignore[no-untyped-call]
+    rest = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]
+    rest.fallback(_unknown, _KEY)  # type: ignore[no-untyped-call]
+    _libraries.append(rest)
+
+
+def _unknown(op: Op, *args: object, **kwargs: object) -> object:
+    """An op without a kernel for the device: a user's own runs on the CPU."""
+    if op.namespace == "aten":
+        raise UnsupportedError(f"{op} isn't supported on device mlirdev; move its operands to the CPU")
+    return run_on_cpu(op, args, kwargs, "no_lowering")
 
 
 # Families that PyTorch reaches only on layouts or backends of their own, or decomposes better itself (_foreach).

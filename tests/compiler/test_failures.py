@@ -139,7 +139,11 @@ assert "torch_mlir" not in sys.modules, "MLIR belongs in the workers"
 
 def test_two_processes_share_a_cache(own_cache: Path) -> None:
     program = TWO.format(here=str(HERE))
-    environment = {"MLIRDEV_CACHE_DIR": str(own_cache), "PYTHONPATH": ":".join(p for p in sys.path if p)}
+    environment = {
+        "MLIRDEV_CACHE_DIR": str(own_cache),
+        "MLIRDEV_QUIET": "1",
+        "PYTHONPATH": ":".join(p for p in sys.path if p),
+    }
     processes = [
         subprocess.Popen([sys.executable, "-c", program], env=environment, stderr=subprocess.PIPE, text=True)
         for _ in range(2)

@@ -173,8 +173,8 @@ def adamw(foreach: bool) -> Optimizer:
 
 CASES = [
     Case("mlp", Mlp, _pair(_rand(16, 20), _int(10, 16)), sgd()),
-    # Small steps: at 0.05 a rounding error of one part in 10^7 changes the losses in the second digit by step 8.
-    Case("resnet18", lambda: ResNet18(width=16), _pair(_rand(4, 3, 64, 64), _int(10, 4)), sgd(lr=1e-3)),
+    # Small steps: with bigger ones a rounding error of one part in 10^7 changes the losses' second digit by step 8.
+    Case("resnet18", lambda: ResNet18(width=16), _pair(_rand(4, 3, 64, 64), _int(10, 4)), sgd(lr=1e-4)),
     Case("gpt_foreach", Gpt, _pair(_int(65, 4, 32), _int(65, 4, 32)), adamw(foreach=True)),
     Case("gpt_single", Gpt, _pair(_int(65, 4, 32), _int(65, 4, 32)), adamw(foreach=False)),
     Case("lstm", Lstm, _pair(_rand(6, 7, 12), _int(5, 6)), sgd()),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from torch.testing._internal import common_utils
+from torch.testing._internal.opinfo import core
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def _cpu_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     # For every iteration over samples it reads the source of each frame of the stack, to name the test that runs.
-    monkeypatch.setattr(common_utils, "extract_test_fn", lambda: None)
+    monkeypatch.setattr(core, "extract_test_fn", lambda: None)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
