@@ -89,7 +89,7 @@ class Dot:
             with for_loop(jc.iv, end, self.nb) as column, for_loop(0, self.rows, self.mr) as row:
                 self._tile(bases, row.iv, column.iv)
             if self.epilogue:
-                self.epilogue(batch, jc.iv, end)
+                self.epilogue(batch, (0, self.rows), (jc.iv, end))
 
     def _tile(self, bases: Sequence[Index], row: Any, column: Any) -> None:
         c = self.contraction

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlirdev.passes.build import Index, add, as_value, for_loop, multiply, unflatten
 from mlirdev.passes.contraction import Contraction
-from mlirdev.passes.gemm import loops
+from mlirdev.passes.gemm import Span
 from mlirdev.passes.linear import LinearAccess, is_linear, linearize
 from mlirdev.passes.loop_emission import clone_body, load, store
 from mlirdev.passes.nests import VIEWS, Access, Nest, is_nest, read_nest
@@ -133,7 +133,7 @@ def reuse_destination(contraction: Contraction, epilogue: list[EpilogueNest]) ->
 
 
 class EpilogueEmitter:
-    """Writes the nests for a range of columns; made at the insertion point of what surrounds the contraction."""
+    """Writes the nests for some rows and columns; made at the insertion point of what surrounds the contraction."""
 
     def __init__(self, contraction: Contraction, epilogue: list[EpilogueNest]) -> None:
         self.contraction = contraction
@@ -146,10 +146,14 @@ class EpilogueEmitter:
         }
         self.flat = {access.memref: access.flat() for access in self.linear.values()}
 
-    def __call__(self, batch: Sequence[Index], first: Index, end: Index) -> None:
+    def __call__(self, batch: Sequence[Index], rows: Span, columns: Span) -> None:
         c = self.contraction
-        with loops(c.extents(c.m)) as rows, for_loop(first, end) as column:
-            fixed = dict(zip((*c.batch, *c.m), (*batch, *rows), strict=True))
+        with for_loop(*rows) as row:
+            fixed = dict(zip((*c.batch, *c.m), (*batch, *unflatten(row.iv, c.extents(c.m))), strict=True))
+            self._columns(fixed, columns)
+
+    def _columns(self, fixed: dict[int, Index], columns: Span) -> None:
+        with for_loop(*columns) as column:
             known: dict[Any, Any] = {}
             for epilogue in self.nests:
                 with epilogue.nest.op.location:

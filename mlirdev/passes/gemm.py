@@ -9,6 +9,9 @@
               for k: acc[i, j] += A[i, k] · Bp[k, j]
         epilogue on C[:, jc]                   while the panel is in the cache
 
+Where k is one block, the two innermost loops and the epilogue are in one over ic: m by MC, so that panels can be wide:
+what the epilogue reads and writes then lies in long runs.
+
 A is read in place. Rows past the last one are clamped to it: they compute and store the same values twice.
 """
 
@@ -39,18 +42,21 @@ from mlirdev.passes.ops import constant, emit
 from mlirdev.passes.packing import Packer, create_mask, divides, is_one, splat
 from mlirdev.target import Target
 
-Epilogue = Callable[[list[Index], Index, Index], None]  # batch coordinates, first column, end column
+Span = tuple[Index, Index]  # from the first one until before the end
+Epilogue = Callable[[list[Index], Span, Span], None]  # batch coordinates, rows, columns
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """Sizes of the schedule: MR × NR register tile of vectors of `lanes`, NC columns per panel, KC of k per block."""
+    """Sizes of the schedule: MR × NR register tile of vectors of `lanes`, NC columns per panel, KC of k per
+    block, MC rows between epilogues where k is one block."""
 
     lanes: int
     mr: int
     nr: int
     nc: int
     kc: int
+    mc: int
     unroll: int
 
     @property
@@ -71,10 +77,19 @@ def choose_tiles(m: Index, n: Index, k: Index, bits: int, target: Target) -> Til
     kc = divide_up(kc_most, lanes) * lanes
     if isinstance(k, int):
         kc = divide_up(divide_up(k, divide_up(k, kc_most)), lanes) * lanes
-    nc = 2 * nr if not isinstance(n, int) else min(64 if nr <= 64 else nr, divide_up(n, nr) * nr)
-    nc = max(nc // nr, 1) * nr
+    nc = _panel(n, nr, kc, is_one_block=isinstance(k, int) and k <= kc)
+    # A quarter of the second-level cache for C's rows and columns.
+    mc = max(target.l2_bytes // 4 // (nc * bits // 8) // mr, 1) * mr
     unroll = 4 if isinstance(k, int) and k % 4 == 0 and kc % 4 == 0 else 1
-    return Tiles(lanes, mr, nr, nc, kc, unroll)
+    return Tiles(lanes, mr, nr, nc, kc, mc, unroll)
+
+
+def _panel(n: Index, nr: int, kc: int, is_one_block: bool) -> int:
+    """The columns of a panel, a multiple of nr."""
+    if not isinstance(n, int):
+        return 2 * nr
+    most = min(max(2**16 // kc, 64), 1024) if is_one_block else 64
+    return min(max(most // nr, 1), -(-n // nr)) * nr
 
 
 def _rows(m: Index, most: int) -> int:
@@ -112,16 +127,22 @@ class Gemm:
             end = minimum(add(jc.iv, t.nc), self.columns)
             with loops(c.extents(c.outer_k)) as outer, for_loop(0, self.depth, t.kc) as pc:
                 fixed = {**dict(zip(c.batch, batch, strict=True)), **dict(zip(c.outer_k, outer, strict=True))}
-                self._block(fixed, [*outer, pc.iv], jc.iv, end)
-            if self.epilogue:
-                self.epilogue(batch, jc.iv, end)
+                self._block(fixed, [*outer, pc.iv], jc.iv, end, batch)
+            if self.epilogue and not self._is_one_block:
+                self.epilogue(batch, (0, self.rows), (jc.iv, end))
 
     def _packer(self) -> Packer:
         t, c = self.tiles, self.contraction
         k_strides, strides = [c.b.strides[d] for d in c.k], [c.b.strides[d] for d in c.n]
         return Packer(self.b, k_strides, self.k, strides, self.n, self.packed, t.nr, t.lanes, t.kc * t.nr)
 
-    def _block(self, fixed: dict[int, Index], steps: list[Index], first_column: Index, end: Index) -> None:
+    @property
+    def _is_one_block(self) -> bool:
+        return all(is_one(count) for count in self._step_counts())
+
+    def _block(
+        self, fixed: dict[int, Index], steps: list[Index], first_column: Index, end: Index, batch: list[Index]
+    ) -> None:
         """One K block of one panel of columns."""
         t = self.tiles
         pc = steps[-1]
@@ -130,10 +151,14 @@ class Gemm:
         panels = divide_up(subtract(end, first_column), t.nr)
         self.packer.pack(bases[1], first_column, panels, pc, depth)
         is_first = self._is_first(steps)
-        with for_loop(0, panels) as jb:
-            column = add(first_column, multiply(jb.iv, t.nr))
-            with for_loop(0, self.rows, t.mr) as row:
+        step = t.mc if self._is_one_block else self.rows
+        with for_loop(0, self.rows, step) as ic:
+            last = minimum(add(ic.iv, step), self.rows)
+            with for_loop(0, panels) as jb, for_loop(ic.iv, last, t.mr) as row:
+                column = add(first_column, multiply(jb.iv, t.nr))
                 self._tile(bases, multiply(jb.iv, t.kc * t.nr), row.iv, column, pc, depth, is_first)
+            if self.epilogue and self._is_one_block:
+                self.epilogue(batch, (ic.iv, last), (first_column, end))
 
     def _is_first(self, steps: list[Index]) -> Any:
         """Whether this is the first block along k: then C is overwritten. None: always."""

@@ -128,6 +128,15 @@ def test_epilogue(name: str) -> None:
     compile_and_compare(EPILOGUES[name], r(26, 17), r(190, 17), r(190), tolerance=1e-3)
 
 
+def test_epilogue_of_many_rows_and_wide_panels() -> None:
+    def update(x: Any, g: Any, p: Any) -> Any:
+        d = x.t() @ g
+        return d, torch.relu(p * 0.9 + d)
+
+    compile_and_compare(update, r(7, 1103), r(7, 1301), r(1103, 1301), tolerance=1e-4)
+    compile_and_compare(update, r(150, 2111), r(150, 43), r(2111, 43), tolerance=1e-3)
+
+
 def test_epilogue_writes_its_result_in_place() -> None:
     kernel = compile_and_compare(lambda x, w: torch.relu(x @ w), r(260, 170), r(170, 1900), tolerance=1e-3)
     assert kernel.signature.workspace < 260 * 1900 * 4
