@@ -47,9 +47,13 @@ def _into_empty(node: Node, specs: Specs) -> str | None:
     return "indices into a dim of size 0" if 0 in shape and 0 not in node.results[0].shape else None
 
 
+def _from_nothing(node: Node, specs: Specs) -> str | None:
+    return "an empty source" if 0 in _spec(node.args[2], specs).shape else None
+
+
 def _runtime_line(node: Node, specs: Specs) -> str | None:
     """The sorted dim has to be known when compiled."""
-    position = 2 if node.op.endswith(("topk.default", ".stable")) else 1
+    position = 2 if node.op.endswith(("topk.default", "kthvalue.default", ".stable")) else 1
     spec, dim = _spec(node.args[0], specs), node.args[position]
     assert isinstance(dim, int)
     return (
@@ -68,6 +72,10 @@ def _runtime_spatial(node: Node, specs: Specs) -> str | None:
     shapes = [specs[o].shape for o in node.operands()] + [s.shape for s in node.results]
     known = all(isinstance(d, int) for shape in shapes for d in shape[2:])
     return None if known else "a spatial size that is known only when run"
+
+
+def _cubic_sampling(node: Node, specs: Specs) -> str | None:
+    return "cubic sampling" if node.args[2] == 2 else None
 
 
 def _runtime_amounts(node: Node, specs: Specs) -> str | None:
@@ -90,9 +98,15 @@ _LIMITS: dict[str, Limit] = {
     **dict.fromkeys(("aten.index.Tensor", "aten._unsafe_index.Tensor", "aten.index_put.default"), _by_mask),
     **dict.fromkeys(("aten.embedding.default", "aten.gather.default", "aten.index_select.default"), _into_empty),
     **dict.fromkeys(
-        ("aten.sort.default", "aten.sort.stable", "aten.argsort.default", "aten.argsort.stable", "aten.topk.default"),
+        (
+            *(f"aten.{n}.{o}" for n in ("sort", "argsort") for o in ("default", "stable")),
+            "aten.topk.default",
+            "aten.kthvalue.default",
+        ),
         _runtime_line,
     ),
+    "aten.masked_scatter.default": _from_nothing,
+    "aten.grid_sampler_2d.default": _cubic_sampling,
     "aten.pow.Tensor_Scalar": _negative_power,
     **dict.fromkeys(_SPATIAL, _runtime_spatial),
     "aten.constant_pad_nd.default": _runtime_amounts,

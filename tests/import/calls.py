@@ -107,6 +107,7 @@ def isolated(fn: Callable[[], list[str]]) -> list[str]:
     pid = os.fork()
     if pid == 0:
         os.close(read)
+        torch.set_num_threads(1)  # a forked process has none of its parent's threads, and would wait for them
         try:
             answer = fn()
         except BaseException as error:

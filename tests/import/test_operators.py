@@ -12,8 +12,9 @@ from mlirdev import importer
 from .calls import check, isolated
 from .cases import FAMILIES
 from .edges import edges
+from .rare import rare
 
-ALL = {**FAMILIES, "edges": edges}
+ALL = {**FAMILIES, "edges": edges, "rare": rare}
 CASES = [pytest.param(case, id=f"{family}/{name}") for family, make in ALL.items() for name, case in make()]
 
 

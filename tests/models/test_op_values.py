@@ -47,3 +47,29 @@ def test_values_size_after_size(run: Run) -> None:
             torch.manual_seed(n)
             for a, b in zip(got, run(lambda t: t, n), strict=True):
                 torch.testing.assert_close(a, b)
+
+
+def grads_of(function: Callable[[Tensor], Any], x: Tensor) -> tuple[Tensor, Tensor]:
+    x = x.detach().requires_grad_()
+    answer = function(x)
+    value = sum(t.sum() for t in (answer if isinstance(answer, tuple) else (answer,)))
+    return value.detach().cpu(), torch.autograd.grad(value, x)[0].cpu()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("function", [torch.linalg.det, torch.linalg.slogdet, torch.linalg.inv])
+def test_factorisations_of_transposed_matrices(function: Callable[[Tensor], Any]) -> None:
+    """Their backward asks whether the matrix is contiguous."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 4, 4) + 2.0 * torch.eye(4)
+    wanted = grads_of(function, x)
+    for operand in (x.to("mlirdev"), x.mT.contiguous().to("mlirdev").mT):
+        for a, b in zip(grads_of(function, operand), wanted, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_each_new_exponent_of_integers_is_checked() -> None:
+    x = torch.tensor([1, 2, 3], device="mlirdev")
+    assert (x**4).tolist() == [1, 16, 81]
+    with pytest.raises(RuntimeError, match="negative integer powers"):
+        x**-3

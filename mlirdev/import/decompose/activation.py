@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mlirdev.graph import Arg, Node
 
+from ..dims import static
 from ..registry import decomposition
 from ..tensor import Number, Tensor
 from .elementwise import clamped, computing, number
@@ -279,8 +280,7 @@ def glu_backward(rw: Rewriter, node: Node) -> Tensor:
 def halves(x: Tensor, dim: Arg) -> tuple[Tensor, Tensor]:
     assert isinstance(dim, int)
     axis = dim % x.rank
-    size = x.shape[axis]
-    assert isinstance(size, int)
+    size = static(x.shape[axis])
     return x.slice(axis, 0, size // 2), x.slice(axis, size // 2, size)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mlirdev.dtypes import DType
 from mlirdev.graph import Arg, Node, Size
 
+from .. import dims
 from ..registry import decomposition
 from ..tensor import Number, Tensor
 from .elementwise import number
@@ -92,12 +93,11 @@ def arange_start_step(rw: Rewriter, node: Node) -> Tensor:
 def linspace(rw: Rewriter, node: Node) -> Tensor:
     """From both ends to the middle, so that the last element is the end itself."""
     spec = node.results[0]
-    count = spec.shape[0]
+    count = dims.static(spec.shape[0])
     dtype = spec.dtype if spec.dtype.is_float else DType.f64
     start, end = rw.tensor(node.args[0], dtype), rw.tensor(node.args[1], dtype)
     if count == 1:
         return start.view((1,))
-    assert isinstance(count, int)
     step = (end - start) / float(count - 1)
     i = rw.iota(0, 1, count, DType.i64)
     forward, backward = start + step * i.to(dtype), end - step * (float(count - 1) - i.to(dtype))

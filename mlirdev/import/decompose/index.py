@@ -189,6 +189,45 @@ def index_add(rw: Rewriter, node: Node) -> Tensor:
     return _put_along(rw, base, int_of(dim), rw.tensor(index), values, True)
 
 
+@decomposition("aten.index_reduce.default")
+def index_reduce(rw: Rewriter, node: Node) -> Tensor:
+    """scatter_reduce with the index the same along the other dims."""
+    x, dim, index, source, reduce, include = node.args
+    values = rw.tensor(source)
+    axis = wrap(int_of(dim), values.rank)
+    idx = rw.tensor(index)
+    spread = idx.view((idx.numel,)).align(axis, values.rank).expand(values.shape) if values.rank else idx.view(())
+    args = [x, axis, spread.ref, source, _REDUCE_NAMES[str(reduce)], include]
+    return rw.emit("aten.scatter_reduce.two", args, node.results)[0]
+
+
+_REDUCE_NAMES = {"prod": "prod", "mean": "mean", "amax": "amax", "amin": "amin"}
+
+
+@decomposition("aten.put.default")
+def put(rw: Rewriter, node: Node) -> Tensor:
+    """Into the flat tensor."""
+    x, index, source, accumulate = node.args
+    dtype = widened(node.results[0].dtype) if accumulate else node.results[0].dtype
+    base, idx, values = rw.tensor(x, dtype), rw.tensor(index), rw.tensor(source, dtype)
+    flat = (idx.numel,)
+    return rw.put(base.view((base.numel,)), [idx.view(flat)], values.view(flat), bool(accumulate)).view(base.shape)
+
+
+@decomposition("aten.masked_scatter.default")
+def masked_scatter(rw: Rewriter, node: Node) -> Tensor:
+    """The k-th true place gets the k-th element of the source; too few of them are an index error."""
+    shape = node.results[0].shape
+    x, mask = rw.tensor(node.args[0]).expand(shape), rw.tensor(node.args[1], DType.i1).expand(shape)
+    source = rw.tensor(node.args[2], x.dtype)
+    if 0 in shape:
+        return x
+    flat = mask.view((mask.numel,))
+    ordinal = rw.emit("own.scan", [flat.to(DType.i64).ref, 0, "add"], [spec_of(flat.shape, DType.i64)])[0]
+    taken = rw.take(source.view((source.numel,)), rw.where(flat, ordinal - 1, 0))
+    return rw.where(mask, taken.view(shape), x)
+
+
 @decomposition("aten.index_copy.default")
 def index_copy(rw: Rewriter, node: Node) -> Tensor:
     x, dim, index, source = node.args
@@ -225,6 +264,18 @@ def bucketize(rw: Rewriter, node: Node) -> Tensor:
     return passed.to(DType.i64).sum([passed.rank - 1])
 
 
+@decomposition("aten.searchsorted.Tensor")
+def searchsorted(rw: Rewriter, node: Node) -> Tensor:
+    """Like bucketize; boundaries of more than one dim have a row for each row of x."""
+    boundaries, x, _, right, side, sorter = node.args
+    edges, values = rw.tensor(boundaries), rw.tensor(x)
+    if sorter is not None:
+        edges = rw.emit("own.take_along", [edges.ref, edges.rank - 1, rw.tensor(sorter).ref], [edges.spec])[0]
+    rows = edges if edges.rank == 1 else edges.unsqueeze(-2)
+    passed = rows.compare("le" if right or side == "right" else "lt", values.unsqueeze(-1))
+    return passed.to(DType.i64).sum([passed.rank - 1])
+
+
 @decomposition("aten.isin.Tensor_Tensor")
 def isin(rw: Rewriter, node: Node) -> Tensor:
     x, tests = rw.tensor(node.args[0]), rw.tensor(node.args[1])
@@ -255,6 +306,16 @@ def sort(rw: Rewriter, node: Node) -> list[Tensor]:
 def argsort(rw: Rewriter, node: Node) -> Tensor:
     args = node.args if node.op.endswith("default") else (node.args[0], *node.args[2:])
     return _sorted(rw, rw.tensor(args[0]), int_of(args[1]), bool(args[2]))[1]
+
+
+@decomposition("aten.kthvalue.default")
+def kthvalue(rw: Rewriter, node: Node) -> list[Tensor]:
+    x, place, keep = rw.tensor(node.args[0]), int_of(node.args[1]), bool(node.args[3])
+    if not x.rank:
+        return [x, rw.zeros((), DType.i64)]
+    axis = wrap(int_of(node.args[2]), x.rank)
+    found = [v.slice(axis, place - 1, place) for v in _sorted(rw, x, axis, False)]
+    return found if keep else [v.view(spec.shape) for v, spec in zip(found, node.results, strict=True)]
 
 
 @decomposition("aten.topk.default")

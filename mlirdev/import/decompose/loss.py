@@ -117,6 +117,19 @@ def _weighted(rw: Rewriter, value: Tensor, weight: Arg) -> Tensor:
     return value if weight is None else value * rw.tensor(weight, value.dtype)
 
 
+@decomposition("aten.soft_margin_loss.default")
+def soft_margin_loss(rw: Rewriter, node: Node) -> Tensor:
+    x, y = _operands(rw, node, 2)
+    return reduced((-y * x).exp().unary("log1p"), node.args[2])
+
+
+@decomposition("aten.soft_margin_loss_backward.default")
+def soft_margin_loss_backward(rw: Rewriter, node: Node) -> Tensor:
+    grad, x, y = _operands(rw, node, 3)
+    z = (-y * x).exp()
+    return share(rw, grad, x, node.args[3]) * (-y * z / (z + 1.0))
+
+
 # --- negative log likelihood -------------------------------------------------------------------------
 
 

@@ -117,3 +117,57 @@ def linear_backward(rw: Rewriter, node: Node) -> Tensor:
         lower = rw.put(zeros, [*before, plan.low], grad * (1.0 - weight), True)
         grad = rw.put(lower, [*before, plan.high], grad * weight, True)
     return grad
+
+
+# --- cubic -------------------------------------------------------------------------------------------
+
+
+def _cubic(
+    rw: Rewriter, size: int, out: int, scale: float | None, aligned: bool, like: Tensor
+) -> list[tuple[Tensor, Tensor]]:
+    """For each output place the four input places around it, each with its weight (Keys, a = −0.75)."""
+    i = rw.arange(out).to(like.dtype)
+    place = i * ((size - 1) / (out - 1) if out > 1 else 0.0) if aligned else (i + 0.5) * _ratio(scale, size, out) - 0.5
+    floor = place.unary("floor")
+    t, first = place - floor, floor.to(DType.i64)
+    distances = (t + 1.0, t, 1.0 - t, 2.0 - t)
+    weights = [_outer(distances[0]), _inner(distances[1]), _inner(distances[2]), _outer(distances[3])]
+    return [((first + (k - 1)).maximum(0).minimum(size - 1), weight) for k, weight in enumerate(weights)]
+
+
+_KEYS = -0.75
+
+
+def _inner(x: Tensor) -> Tensor:
+    return (x * (_KEYS + 2.0) - (_KEYS + 3.0)) * x * x + 1.0
+
+
+def _outer(x: Tensor) -> Tensor:
+    return ((x * _KEYS - 5.0 * _KEYS) * x + 8.0 * _KEYS) * x - 4.0 * _KEYS
+
+
+@decomposition("aten.upsample_bicubic2d.default", "aten.upsample_bicubic2d.vec")
+def cubic(rw: Rewriter, node: Node) -> Tensor:
+    x = rw.tensor(node.args[0], computing(node))
+    for i, scale in enumerate(_scales(node, 3, 2)):
+        dim = 2 + i
+        size, out = dims.static(x.shape[dim]), dims.static(node.results[0].shape[dim])
+        parts = [
+            rw.take(x, place, dim) * weight.align(dim, x.rank)
+            for place, weight in _cubic(rw, size, out, scale, bool(node.args[2]), x)
+        ]
+        x = parts[0] + parts[1] + parts[2] + parts[3]
+    return x
+
+
+@decomposition("aten.upsample_bicubic2d_backward.default")
+def cubic_backward(rw: Rewriter, node: Node) -> Tensor:
+    grad = rw.tensor(node.args[0], computing(node))
+    for i, scale in enumerate(_scales(node, 4, 2)):
+        dim = 2 + i
+        out, size = dims.static(grad.shape[dim]), dims.static(node.results[0].shape[dim])
+        total = rw.zeros((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)
+        for place, weight in _cubic(rw, size, out, scale, bool(node.args[3]), grad):
+            total = rw.put(total, [*[None] * dim, place], grad * weight.align(dim, grad.rank), True)
+        grad = total
+    return grad

@@ -4,6 +4,7 @@
     aliasing     views, set_, resize_           convolution   the two overridable overloads
     batch_norm   its hidden write of the stats  rnn           fused LSTM and GRU cells
     random       Philox words made into distributions       ordering      record_stream
+    linear_algebra   determinants of matrices that aren't contiguous
     recurrent    LSTM, GRU and RNN over sequences, in PyTorch's own ops
 
 Importing this fills `handlers.HANDLERS` and `handlers.COMPOSITES`.
@@ -15,10 +16,22 @@ from mlirdev.lazy.composites import (
     convolution,
     copies,
     factories,
+    linear_algebra,
     ordering,
     random,
     recurrent,
     rnn,
 )
 
-__all__ = ["aliasing", "batch_norm", "convolution", "copies", "factories", "ordering", "random", "recurrent", "rnn"]
+__all__ = [
+    "aliasing",
+    "batch_norm",
+    "convolution",
+    "copies",
+    "factories",
+    "linear_algebra",
+    "ordering",
+    "random",
+    "recurrent",
+    "rnn",
+]

@@ -38,6 +38,8 @@ def gelu(self: Meta, approximate: str = "none") -> OutSpec:
 
 def softshrink(self: Meta, lambd: Any = 0.5) -> OutSpec:
     """The sign of lambd is checked when an op is new; its value is a run-time input after that."""
+    if not self.dtype.is_floating_point:
+        not_implemented("softshrink_check", self.dtype)
     largest = torch.finfo(self.dtype).max
     require(
         lambd >= 0,

@@ -130,6 +130,8 @@ def structural_scalar(op_name: str, arg_name: str, value: object) -> bool:
         return True
     if _is_size(base, arg_name):
         return isinstance(value, float)
+    if base == "pow" and arg_name == "exponent" and type(value) is int and value < 0:
+        return True  # an error where integers are raised to it, so the rule has to see each
     values = STRUCTURAL_VALUES_IN.get(base, STRUCTURAL_VALUES).get(arg_name, frozenset())
     return value in values
 

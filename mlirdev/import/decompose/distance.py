@@ -1,0 +1,54 @@
+"""Distances between rows, and contractions of three operands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlirdev.graph import Node
+
+from ..dims import int_of, ints_of, wrap
+from ..registry import decomposition
+from ..tensor import Tensor
+from .elementwise import computing
+from .reduce import norm_of
+
+if TYPE_CHECKING:
+    from ..rewriter import Rewriter
+
+
+@decomposition("aten._cdist_forward.default")
+def cdist(rw: Rewriter, node: Node) -> Tensor:
+    a, b = (rw.tensor(v, computing(node)) for v in node.args[:2])
+    if a.shape[-1] == 0:  # points without coordinates are all one
+        return rw.zeros(node.results[0].shape, a.dtype)
+    difference = a.unsqueeze(-2) - b.unsqueeze(-3)
+    return norm_of(rw, difference, node.args[2], (difference.rank - 1,), False)
+
+
+@decomposition("aten.dist.default")
+def dist(rw: Rewriter, node: Node) -> Tensor:
+    a, b = (rw.tensor(v, computing(node)) for v in node.args[:2])
+    return norm_of(rw, a - b, node.args[2], None, False)
+
+
+@decomposition("aten._trilinear.default")
+def trilinear(rw: Rewriter, node: Node) -> Tensor:
+    """Σ over sumdim of the product of the three, each given its missing dims first."""
+    operands = []
+    for x, missing in zip(node.args[:3], node.args[3:6], strict=True):
+        value = rw.tensor(x, computing(node))
+        for dim in ints_of(missing) if missing else ():
+            value = value.unsqueeze(dim)
+        operands.append(value)
+    product = operands[0] * operands[1] * operands[2]
+    over = node.args[6]
+    return product.sum([wrap(d, product.rank) for d in ints_of(over)] if over else [])
+
+
+@decomposition("aten.renorm.default")
+def renorm(rw: Rewriter, node: Node) -> Tensor:
+    """Slices along `dim` whose norm is beyond the limit are scaled down to it, but for 1e-7."""
+    x = rw.tensor(node.args[0], computing(node))
+    dim, limit = wrap(int_of(node.args[2]), x.rank), rw.tensor(node.args[3], x.dtype)
+    norm = norm_of(rw, x, node.args[1], tuple(d for d in range(x.rank) if d != dim), True)
+    return x * rw.where(norm > limit, limit / (norm + 1e-7), 1.0)
