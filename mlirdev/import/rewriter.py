@@ -105,6 +105,8 @@ class Rewriter:
 
     def kept_binary(self, name: str, a: Tensor, b: Operand) -> Tensor:
         """add, sub or mul of operands that need no preparation."""
+        if not isinstance(b, Tensor) and not a.dtype.is_float:
+            b = self.full((), b, a.dtype)  # torch-mlir breaks off at some products of a byte and a number
         shape = dims.broadcast(a.shape, b.shape) if isinstance(b, Tensor) else a.shape
         other, overload = (b.ref, "Tensor") if isinstance(b, Tensor) else (b, "Scalar")
         rest = () if name == "mul" else (1,)

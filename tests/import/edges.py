@@ -23,6 +23,14 @@ def edges() -> list[Case]:
             "cast",
             lambda: [x.to(d) for d in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)],
         ),
+        (
+            "bytes",
+            lambda: [
+                (v * 2, v + 2, v - 2, 2 - v, v**3, torch.gcd(v, w), torch.pow(v, w), v // 3, v % 3)
+                for d in (torch.int8, torch.uint8)
+                for v, w in [(ints(20, low=0, high=256, dtype=d), ints(20, low=200, high=256, dtype=torch.uint8))]
+            ],
+        ),
         ("trunc", lambda: [torch.trunc(x), torch.frac(odd(9)), torch.trunc(-r(9) * 0.1).signbit()]),
         ("div-trunc-half", lambda: torch.div(r(50).bfloat16(), r(50).bfloat16(), rounding_mode="trunc")),
         ("nothing", lambda: (F.glu(r(2, 0, 3), 0), r(5, 3).split_with_sizes([5, 0]), r(4)[4:])),

@@ -142,10 +142,10 @@ def _remainder(e: Emitter, dtype: DType) -> Body:
 def _pow(e: Emitter, dtype: DType) -> Body:
     if dtype.is_float:
         return lambda a, b: e.op("math.powf", a.type, a, b)
-    return lambda a, b: _integer_power(e, a, b)
+    return lambda a, b: _integer_power(e, a, b, is_unsigned(dtype))
 
 
-def _integer_power(e: Emitter, base: ir.Value, exponent: ir.Value) -> ir.Value:
+def _integer_power(e: Emitter, base: ir.Value, exponent: ir.Value, unsigned: bool) -> ir.Value:
     """By squaring, modulo 2^bits. Negative exponents give 0 unless the base is ±1."""
     type_ = base.type
     zero, one, minus = (e.constant(v, type_) for v in (0, 1, -1))
@@ -161,6 +161,8 @@ def _integer_power(e: Emitter, base: ir.Value, exponent: ir.Value) -> ir.Value:
         odd = e.cmp("ne", e.binary("andi", left, one), zero)
         multiplied = e.select(odd, e.mul(result, square), result)
         e.builder.create("scf.yield", [], [multiplied, e.mul(square, square), e.binary("shrui", left, one)])
+    if unsigned:
+        return loop.results[0]
     odd = e.cmp("ne", e.binary("andi", exponent, one), zero)
     of_minus_one = e.select(odd, minus, one)
     inverse = e.select(e.cmp("eq", base, one), one, e.select(e.cmp("eq", base, minus), of_minus_one, zero))
@@ -198,7 +200,8 @@ def _gcd(e: Emitter, dtype: DType) -> Body:
             _, x, y = block.arguments
             done = e.cmp("eq", y, zero)
             # |y| = 1 divides all, and x rem −1 would trap for the least x.
-            safe = e.select(e.binary("ori", done, e.cmp("eq", y, e.constant(-1, a.type))), one, y)
+            trap = done if dtype is DType.u8 else e.binary("ori", done, e.cmp("eq", y, e.constant(-1, a.type)))
+            safe = e.select(trap, one, y)
             rest = e.binary("remui" if dtype is DType.u8 else "remsi", x, safe)
             e.builder.create("scf.yield", [], [e.select(done, x, y), e.select(done, zero, rest)])
         result = loop.results[0]
