@@ -50,9 +50,16 @@ def _loop_nest(iterators: ir.Attribute, maps: ir.Attribute) -> LoopNest:
                 row.append(expr.position)
             else:
                 row.append(None)
-                windowed |= not isinstance(expr, ir.AffineConstantExpr)
+                windowed |= len(dims_of(expr)) > 1
         loops.append(tuple(row))
     return LoopNest(parallel, tuple(loops), windowed)
+
+
+def dims_of(expr: ir.AffineExpr) -> set[int]:
+    """The dims that an affine expression names."""
+    if isinstance(expr, ir.AffineDimExpr):
+        return {int(expr.position)}
+    return dims_of(expr.lhs) | dims_of(expr.rhs) if isinstance(expr, ir.AffineBinaryExpr) else set()
 
 
 def body_names(op: ir.Operation) -> list[str]:

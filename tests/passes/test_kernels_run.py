@@ -128,6 +128,21 @@ def test_epilogue(name: str) -> None:
     compile_and_compare(EPILOGUES[name], r(26, 17), r(190, 17), r(190), tolerance=1e-3)
 
 
+TRANSPOSES: dict[str, Callable[..., Any]] = {
+    "plain": lambda x: x.t().contiguous(),
+    "two operands": lambda x: x.t() * 2 + x.reshape(96, 64),
+    "heads": lambda x: x.view(4, 16, 6, 16).transpose(1, 2).contiguous(),
+    "outer dims": lambda x: x.view(16, 4, 32, 3).permute(2, 1, 0, 3).contiguous(),
+    "bools": lambda x: (x > 0).t().contiguous(),
+    "broadcast": lambda x: x.t() + x.view(-1)[:64],
+}
+
+
+@pytest.mark.parametrize("name", TRANSPOSES)
+def test_transposes(name: str) -> None:
+    compile_and_compare(TRANSPOSES[name], r(64, 96), tolerance=0)
+
+
 def test_epilogue_of_many_rows_and_wide_panels() -> None:
     def update(x: Any, g: Any, p: Any) -> Any:
         d = x.t() @ g

@@ -51,6 +51,10 @@ def flip(e: Emitter, node: Node) -> Sequence[ir.Value]:
     x, over = node.args
     shape, axes = node.results[0].shape, set(ints_of(over))
     source = e.tensor(x)
+    if all(isinstance(shape[d], int) for d in axes):
+        d = [ir.AffineExpr.get_dim(i) for i in range(len(shape))]
+        reversed_map = [size - 1 - d[i] if i in axes and isinstance(size, int) else i for i, size in enumerate(shape)]
+        return [_copy(e, source, reversed_map, shape)]
 
     def body() -> ir.Value:
         at = [e.iteration(d) for d in range(len(shape))]
