@@ -7,6 +7,7 @@ the written part into the value that it was cut from.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import torch
@@ -14,7 +15,7 @@ import torch
 from mlirdev.graph import Arg, Ref, Size
 from mlirdev.lazy.chain import Shape, Step, chain, sizes
 from mlirdev.lazy.layouts import Layout, dtype_of, layout_of
-from mlirdev.lazy.record import hold, record, record_chain
+from mlirdev.lazy.record import hold, record, record_chain, record_one
 from mlirdev.lazy.trace import Cell, Entry, current_trace, enter
 
 
@@ -154,60 +155,80 @@ def record_write(cell: Cell, value: Cell, size: Shape, stride: Shape, offset: in
     """The storage's value after `value` was written through a view of it."""
     if 0 in size:
         return cell
-    base = _as_memory(cell, value.layout.dtype)
-    _check_bounds(base.layout, size, stride, offset)
-    steps = chain(tuple(base.layout.shape), size, stride, offset)
+    path = _write_entries(cell.layout, value.layout.dtype, size, stride, offset)
+    parts = [record_chain(path.memory, cell)]
+    for entry in path.cuts:
+        parts.append(record_one(entry, (parts[-1],)))
+    for entry, part in path.puts:
+        value = record_one(entry, (value,) if part is None else (parts[part], value))
+    return record_chain(path.back, value)
+
+
+@dataclass(frozen=True)
+class _WriteEntries:
+    """The nodes of a write: the storage's value in the order of memory, the parts cut from it one after the other,
+    what is done to the written value (alone, or put into part number k), and the way back from memory."""
+
+    memory: tuple[Entry, ...]
+    cuts: tuple[Entry, ...]
+    puts: tuple[tuple[Entry, int | None], ...]
+    back: tuple[Entry, ...]
+
+
+@lru_cache(maxsize=65536)
+def _write_entries(layout: Layout, dtype: torch.dtype, size: Shape, stride: Shape, offset: int) -> _WriteEntries:
+    path = _Path(layout)
+    path.to_memory(dtype)
+    base, memory = path.layout, tuple(path.entries)
+    _check_bounds(base, size, stride, offset)
+    steps = chain(tuple(base.shape), size, stride, offset)
     if steps is None or any(step.op == "aten.expand.default" for step in steps):
         template = (Ref(0), Ref(1), sizes(size), sizes(stride), Size(offset))
-        entry = entry_of("mlirdev.strided_write", template, (base.layout,))
-        return _from_memory(record(entry, (base, value))[0], cell.layout)
-    return _from_memory(_scatter(base, value, steps), cell.layout)
-
-
-def _scatter(base: Cell, value: Cell, steps: tuple[Step, ...]) -> Cell:
-    """`base` with what the steps lead to replaced by `value`."""
-    before = [base]
+        puts: tuple[tuple[Entry, int | None], ...] = ((entry_of("mlirdev.strided_write", template, (base,)), 0),)
+        return _WriteEntries(memory, (), puts, _back_entries(base, layout))
     # What comes after the last cut only moves the written part; its own input isn't needed.
-    cuts = [i for i, step in enumerate(steps) if step.op in _SCATTERS]
-    for step in steps[: cuts[-1]] if cuts else ():
-        before.append(apply(step.op, before[-1], step.args, step.shape))
-    shapes = [tuple(base.layout.shape), *(step.shape for step in steps)]
-    for i in range(len(steps) - 1, -1, -1):
-        value = _undo(steps[i], before[i] if i < len(before) else None, value, shapes[i])
-    return value
+    last = max((i for i, step in enumerate(steps) if step.op in _SCATTERS), default=0)
+    cuts = _Path(base)
+    for step in steps[:last]:
+        cuts.add(step.op, step.args, step.shape)
+    shapes = [tuple(base.shape), *(step.shape for step in steps)]
+    undone = tuple(_undo(steps[i], i, shapes[i], dtype) for i in range(len(steps) - 1, -1, -1))
+    return _WriteEntries(memory, tuple(cuts.entries), undone, _back_entries(base, layout))
 
 
 _SCATTERS = {"aten.slice.Tensor": "aten.slice_scatter.default", "aten.select.int": "aten.select_scatter.default"}
 
 
-def _undo(step: Step, before: Cell | None, value: Cell, shape: Shape) -> Cell:
+def _undo(step: Step, part: int, shape: Shape, dtype: torch.dtype) -> tuple[Entry, int | None]:
+    """What takes a step's result back to its input's shape: put into part number `part`, if the step is a cut."""
+    layout = layout_of(shape, dtype)
+    if step.op in _SCATTERS:
+        return entry_of(_SCATTERS[step.op], (Ref(0), Ref(1), *step.args), (layout,)), part
     if step.op == "aten.view.default":
-        return reshape(value, shape)
-    if step.op == "aten.permute.default":
-        order = step.args[0]
-        assert isinstance(order, tuple)
-        back = tuple(order.index(i) for i in range(len(order)))
-        return apply(step.op, value, (back,), shape)
-    assert before is not None
-    entry = entry_of(_SCATTERS[step.op], (Ref(0), Ref(1), *step.args), (layout_of(shape, value.layout.dtype),))
-    return record(entry, (before, value))[0]
+        return entry_of(step.op, (Ref(0), sizes(shape)), (layout,)), None
+    order = step.args[0]
+    assert isinstance(order, tuple)
+    back = tuple(order.index(i) for i in range(len(order)))
+    return entry_of(step.op, (Ref(0), back), (layout,)), None
+
+
+def _back_entries(base: Layout, layout: Layout) -> tuple[Entry, ...]:
+    """The inverse of `_Path.to_memory`."""
+    path = _Path(base)
+    if base.dtype is not layout.dtype:
+        path.bitcast(layout.dtype)
+    order = memory_order(layout)
+    if order is None:
+        path.reshape(tuple(layout.shape))
+        return tuple(path.entries)
+    path.reshape(tuple(layout.shape[i] for i in order))
+    path.add("aten.permute.default", (tuple(order.index(i) for i in range(len(order))),), tuple(layout.shape))
+    return tuple(path.entries)
 
 
 def _as_memory(cell: Cell, dtype: torch.dtype) -> Cell:
     """The storage's value with dims in the order of memory, as elements of `dtype`."""
     return record_chain(_memory_entries(cell.layout, dtype), cell)
-
-
-def _from_memory(value: Cell, layout: Layout) -> Cell:
-    """The inverse of `_as_memory`."""
-    if value.layout.dtype is not layout.dtype:
-        value = bitcast(value, layout.dtype)
-    order = memory_order(layout)
-    if order is None:
-        return reshape(value, tuple(layout.shape))
-    value = reshape(value, tuple(layout.shape[i] for i in order))
-    back = tuple(order.index(i) for i in range(len(order)))
-    return apply("aten.permute.default", value, (back,), tuple(layout.shape))
 
 
 def bitcast(cell: Cell, dtype: torch.dtype) -> Cell:
