@@ -33,7 +33,7 @@ def _by_mask(node: Node, specs: Specs) -> str | None:
     masks = [i for i in indices if isinstance(i, Ref) and specs[i.value].dtype in (DType.i1, DType.u8)]
     if not masks:
         return _into_empty(node, specs)
-    if ".index_put." not in node.op:
+    if "index_put" not in node.op:
         return "a bool index gives a size that is known only when run"
     values = _spec(node.args[2], specs)
     single = all(d == 1 for d in values.shape)
@@ -95,7 +95,14 @@ _SPATIAL = [
     "aten.convolution_backward.default",
 ]  # fmt: skip
 _LIMITS: dict[str, Limit] = {
-    **dict.fromkeys(("aten.index.Tensor", "aten._unsafe_index.Tensor", "aten.index_put.default"), _by_mask),
+    **dict.fromkeys(
+        (
+            "aten.index.Tensor",
+            "aten._unsafe_index.Tensor",
+            *(f"aten.{n}.default" for n in ("index_put", "_unsafe_index_put", "_index_put_impl")),
+        ),
+        _by_mask,
+    ),
     **dict.fromkeys(("aten.embedding.default", "aten.gather.default", "aten.index_select.default"), _into_empty),
     **dict.fromkeys(
         (

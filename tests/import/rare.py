@@ -23,6 +23,12 @@ def rare() -> list[Case]:
         ("block_diag", lambda: (torch.block_diag(r(2, 3), r(4), r(1, 0), ints(2, 2)), torch.block_diag(ints(2, 2)))),
         ("cross", grad(lambda a, b: torch.linalg.cross(a, b, dim=1), r(2, 3, 4), r(2, 3, 1))),
         ("cdist", lambda: [torch.cdist(r(2, 5, 3), r(2, 4, 3), p) for p in (0.0, 1.0, 2.0, 3.0, float("inf"))]),
+        (
+            "cdist-grad",
+            lambda: [
+                grad(lambda a, b, p=p: torch.cdist(a, b, p), r(2, 5, 3), r(2, 4, 3))() for p in (0.5, 1.0, 2.0, 3.0)
+            ],
+        ),
         ("dist", lambda: [torch.dist(r(5, 3), r(3), p) for p in (0, 1, 2, 3.5, float("inf"))]),
         ("trilinear", grad(lambda a, b, w: F.bilinear(a, b, w), r(2, 3), r(2, 4), r(5, 3, 4))),
         ("renorm", lambda: [x.renorm(p, 1, 2.0) for p in (1, 2)]),

@@ -8,8 +8,8 @@ from mlirdev.graph import Node
 
 from ..dims import int_of, ints_of, wrap
 from ..registry import decomposition
-from ..tensor import Tensor
-from .elementwise import computing
+from ..tensor import Number, Tensor
+from .elementwise import computing, number
 from .reduce import norm_of
 
 if TYPE_CHECKING:
@@ -52,3 +52,30 @@ def renorm(rw: Rewriter, node: Node) -> Tensor:
     dim, limit = wrap(int_of(node.args[2]), x.rank), rw.tensor(node.args[3], x.dtype)
     norm = norm_of(rw, x, node.args[1], tuple(d for d in range(x.rank) if d != dim), True)
     return x * rw.where(norm > limit, limit / (norm + 1e-7), 1.0)
+
+
+@decomposition("aten._cdist_backward.default")
+def cdist_backward(rw: Rewriter, node: Node) -> Tensor:
+    """The gradient of the first operand; where a distance is 0 so is its slope."""
+    grad, a, b, p, distance = node.args
+    g, x, y, d = (rw.tensor(v, computing(node)) for v in (grad, a, b, distance))
+    if 0 in node.results[0].shape or 0 in y.shape:
+        return rw.zeros(node.results[0].shape, x.dtype)
+    difference = x.unsqueeze(-2) - y.unsqueeze(-3)
+    slope = _slope(rw, difference, d.unsqueeze(-1), number(p))
+    slope = rw.where(d.unsqueeze(-1).compare("eq", 0.0), 0.0, slope)
+    return (slope * g.unsqueeze(-1)).sum([difference.rank - 2])
+
+
+def _slope(rw: Rewriter, difference: Tensor, distance: Tensor, p: Number) -> Tensor:
+    """The derivative of ‖difference‖ₚ."""
+    if p == 2:
+        return difference / distance
+    sign, size = difference.unary("sign"), difference.abs()
+    if p in (0, 1):
+        return sign * float(p)
+    if p == float("inf"):
+        return rw.where(size.compare("eq", distance), sign, 0.0)
+    less = rw.tensor(p, size.dtype) - 1.0
+    steep = rw.own("own.pow", size, less) / rw.own("own.pow", distance, less)
+    return rw.where(difference.compare("eq", 0.0), 0.0, sign * steep)

@@ -77,7 +77,7 @@ def _tensors(rw: Rewriter, indices: Arg) -> list[Tensor | None]:
     return [None if i is None else rw.tensor(i) for i in indices]
 
 
-@decomposition("aten.index_put.default", "aten._unsafe_index_put.default")
+@decomposition("aten.index_put.default", "aten._unsafe_index_put.default", "aten._index_put_impl.default")
 def index_put(rw: Rewriter, node: Node) -> Tensor:
     x, indices, values, accumulate = node.args[:4]
     dtype = widened(node.results[0].dtype) if accumulate else node.results[0].dtype
