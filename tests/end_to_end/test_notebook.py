@@ -7,6 +7,8 @@ from tests.end_to_end.conftest import Program
 PRELUDE = """
 from IPython.core.interactiveshell import InteractiveShell
 import mlirdev
+
+pytestmark = pytest.mark.slow  # many processes, each of which loads PyTorch
 shell = InteractiveShell.instance()
 def cell(text):
     return shell.run_cell(text, store_history=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.end_to_end.conftest import Program
 
 SEED = """
@@ -26,12 +28,14 @@ def test_the_seed_script_cold_and_warm(program: Program, tmp_path: object) -> No
         assert (done.stdout, done.stderr, done.returncode) == (SHOWN, "", 0)
 
 
+@pytest.mark.slow
 def test_the_program_itself_never_loads_mlir_or_torch_mlir(program: Program) -> None:
     """MLIR's aborts belong in the workers."""
     done = program(SEED + "import sys\nprint([m for m in sys.modules if m.startswith('torch_mlir')])")
     assert done.stdout == SHOWN + "[]\n", done.stderr
 
 
+@pytest.mark.slow
 def test_importing_torch_adds_our_leaves_and_nothing_foreign(program: Program) -> None:
     """What autoload costs: a few modules of ours, none of them a layer, and no library that torch hasn't."""
     listing = "import sys, torch\nprint('\\n'.join(sorted(sys.modules)))"

@@ -8,6 +8,8 @@ import pytest
 
 from tests.end_to_end.conftest import Program
 
+pytestmark = pytest.mark.slow  # many processes, each of which loads PyTorch
+
 USE = "import torch\nprint((torch.ones(2, device='mlirdev') * 3).tolist())\n"
 SHOWN = "[3.0, 3.0]\n"
 

@@ -36,6 +36,8 @@ MODELS = {
     "resnet": (lambda: ResNet18(8, 10), square, (BATCH, 3, 32, 32)),
 }
 
+SLOW = {"decoder", "resnet"}
+
 
 def with_syms(graph: Graph) -> tuple[Graph, list[int]]:
     """Every size that is a multiple of the batch as an input of its own."""
@@ -45,7 +47,7 @@ def with_syms(graph: Graph) -> tuple[Graph, list[int]]:
 
 
 @pytest.mark.parametrize("runtime", [False, True], ids=["static", "batch"])
-@pytest.mark.parametrize("name", list(MODELS))
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in MODELS])
 def test_model(name: str, runtime: bool) -> None:
     torch.manual_seed(0)
     make, loss, shape = MODELS[name]
