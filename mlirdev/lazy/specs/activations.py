@@ -53,6 +53,7 @@ def threshold(self: Meta, threshold: Any, value: Any) -> OutSpec:
 
 
 def hardtanh(self: Meta, *_: Any) -> OutSpec:
+    require(self.dtype is not torch.bool, "Bool inputs not supported for hardtanh")
     return OutSpec(self.shape, self.dtype, like_strides(self))
 
 

@@ -29,6 +29,7 @@ def argsort_stable(self: Meta, stable: bool, dim: int = -1, descending: bool = F
 def topk(self: Meta, k: int, dim: int = -1, *_: Any) -> tuple[OutSpec, OutSpec]:
     dim = wrap_dim(dim, len(self.shape))
     size = self.shape[dim] if self.shape else 1
+    require(self.dtype is not torch.bool, "topk does not support bool dtypes on CPU")
     require(0 <= k <= size, "selected index k out of range")
     shape = (*self.shape[:dim], k, *self.shape[dim + 1 :]) if self.shape else ()
     return OutSpec(shape, self.dtype), OutSpec(shape, torch.int64)
