@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from mlirdev.errors import InternalError
 from mlirdev.graph import Graph, Node, TensorSpec
 from mlirdev.jit import Kernel, runall_address, stamp_address
-from mlirdev.metrics import counters
 from mlirdev.plan import Launch, Plan, Signature, evaluate
 from mlirdev.runtime import Buffer, PlanRunner, Stream
 
@@ -44,7 +43,6 @@ class Executable:
         self.plan = plan
         self.host = dict(host)
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
-        self._launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._kernels = dict(kernels)  # keeps the machine code alive
         addresses = {key: kernel.address for key, kernel in kernels.items()}
         self._runner = PlanRunner(plan, dict(signatures), addresses, runall_address(), self._run_node, stamp_address())
@@ -65,7 +63,6 @@ class Executable:
 
         `describe` turns a launch's error word (code, node ordinal, value, bound) into the user's error.
         """
-        counters.add(launches=self._launches)
         return self._runner.launch(stream, inputs, scalars, syms, threads, describe, wait)
 
     def _run_node(

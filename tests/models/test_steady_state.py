@@ -149,3 +149,13 @@ def test_equal_layers_share_their_kernels() -> None:
 
     one, twelve = kernels(1), kernels(12)
     assert twelve <= one + 4
+
+
+def test_a_launch_is_counted_once() -> None:
+    x = torch.ones(4).to("mlirdev")
+    (x + 2).cpu()
+    before = mlirdev.metrics.snapshot()
+    (x + 2).cpu()
+    after = mlirdev.metrics.snapshot()
+    assert after["launches"] - before["launches"] == 1
+    assert after["graphs_run"] - before["graphs_run"] == 1
