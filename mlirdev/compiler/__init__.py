@@ -47,13 +47,14 @@ def executable_for(graph: Graph, where: SourceLine | None = None) -> Found:
 def _compile(graph: Graph, graphs: GraphCache, where: SourceLine | None) -> Found:
     like = graphs.like(graph)
     reason = describe(graph, like[0] if like else nearest(graph, graphs.graphs()))
-    if like is not None and options.compile != "reference":
+    if like is not None and options.compile != "reference" and not graphs.needs_fixed_sizes(graph):
         wide, syms = generalise(like[0], graph)
         executable = _build(wide, where, reason)
         if len(executable.host) <= len(like[1].host):
             graphs.add(wide, executable)
             return executable, syms
-        # Some lowering needs static sizes: this graph gets an executable of its own.
+        # Some lowering needs static sizes: each size gets an executable of its own.
+        graphs.fix_sizes(graph)
     executable = _build(graph, where, reason)
     graphs.add(graph, executable)
     return executable, ()

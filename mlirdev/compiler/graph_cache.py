@@ -17,6 +17,7 @@ class GraphCache:
 
     def __init__(self) -> None:
         self._by_skeleton: defaultdict[Graph, list[tuple[Graph, Executable]]] = defaultdict(list)
+        self._static: set[Graph] = set()
 
     def find(self, graph: Graph) -> Found | None:
         """The executable for a recorded graph and the values of its syms."""
@@ -31,6 +32,14 @@ class GraphCache:
         same = self._by_skeleton.get(graph.skeleton)
         return same[-1] if same else None
 
+    def needs_fixed_sizes(self, graph: Graph) -> bool:
+        """Whether sizes as inputs cost this skeleton a kernel, as was found out by `fix_sizes`."""
+        return graph.skeleton in self._static
+
+    def fix_sizes(self, graph: Graph) -> None:
+        """Don't generalise graphs of this skeleton again."""
+        self._static.add(graph.skeleton)
+
     def add(self, graph: Graph, executable: Executable) -> None:
         self._by_skeleton[graph.skeleton].append((graph, executable))
 
@@ -40,3 +49,4 @@ class GraphCache:
 
     def clear(self) -> None:
         self._by_skeleton.clear()
+        self._static.clear()

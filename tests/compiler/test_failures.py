@@ -16,14 +16,16 @@ from mlirdev.compiler.chosen import chosen_target
 from mlirdev.compiler.driver import CompileWarning
 from mlirdev.compiler.fingerprint import graph_key
 from mlirdev.compiler.pool import WorkerDied
+from mlirdev.dtypes import DType
 from mlirdev.errors import PassError
 from mlirdev.events import Event, GraphCompiled, subscribe
+from mlirdev.graph import Graph, Node, Ref
 from mlirdev.lazy.host import run_in_memory
 from mlirdev.options import options
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-from harness import Array, add_graph, matmul_graph, run  # noqa: E402
+from harness import Array, add_graph, matmul_graph, run, spec  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -152,3 +154,21 @@ def test_two_processes_share_a_cache(own_cache: Path) -> None:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
         assert not errors
+
+
+def sort_graph(n: int) -> Graph:
+    """An op whose lowering needs the size of the dim that it sorts."""
+    result = (spec(n, 3), spec(n, 3, dtype=DType.i64))
+    node = Node("aten.sort.default", (Ref(0), 0, False), result)
+    return Graph((spec(n, 3),), (), (node,), (1,))
+
+
+def test_where_sizes_must_be_fixed_generalising_is_tried_once() -> None:
+    seen, stop = compiled_events()
+    for n in range(2, 6):
+        x = array(n, 3)
+        (result,), executable = run(sort_graph(n), [x])
+        np.testing.assert_array_equal(result, np.sort(x, axis=0))
+        assert not executable.host
+    stop()  # type: ignore[operator]
+    assert [e.generalised for e in seen] == [False, True, False, False, False]
