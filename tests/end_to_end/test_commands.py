@@ -14,11 +14,11 @@ import pytest
 
 from mlirdev.cli import run
 
+pytestmark = pytest.mark.slow  # many processes, each of which loads PyTorch
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = """\
 import torch
-
-pytestmark = pytest.mark.slow  # many processes, each of which loads PyTorch
 torch.manual_seed(0)
 w = torch.randn(8, 4).to("mlirdev").requires_grad_()
 x = torch.randn(16, 8).to("mlirdev")

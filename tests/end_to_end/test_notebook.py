@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.end_to_end.conftest import Program
+
+pytestmark = pytest.mark.slow  # many processes, each of which loads PyTorch
 
 PRELUDE = """
 from IPython.core.interactiveshell import InteractiveShell
 import mlirdev
-
-pytestmark = pytest.mark.slow  # many processes, each of which loads PyTorch
 shell = InteractiveShell.instance()
 def cell(text):
     return shell.run_cell(text, store_history=True)

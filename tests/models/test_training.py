@@ -64,7 +64,9 @@ def assert_close(name: str, ours: Tensor, theirs: Tensor, tolerance: float) -> N
     assert error < tolerance, f"{name}: off by {error:.1e} of {scale:.1e}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, id=c.name, marks=pytest.mark.slow if c.name == "resnet18" else ()) for c in CASES]
+)
 def test_training_matches_cpu(case: Case) -> None:
     theirs = train(case, "cpu")
     before = mlirdev.metrics.snapshot()["fallbacks"]

@@ -51,7 +51,7 @@ STRIDES_MAY_DIFFER = {
     "aten.stack.default",  # channels-last images are stacked in a layout of their own
 }
 
-FAST = [torch.float32, torch.int64]
+FAST = [torch.float32]  # the slow test has the others
 ALL = [
     torch.float32,
     torch.float64,
