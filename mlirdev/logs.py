@@ -7,22 +7,40 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 from mlirdev import events
 from mlirdev.options import options, split_list
+
+# Where lines go: None is the process's standard error, whatever that is by then.
+_stream: list[TextIO | None] = [None]
+
+
+def write_to(stream: TextIO) -> None:
+    """Write lines to `stream` from now on: a compile worker's own standard error isn't the program's."""
+    _stream[0] = stream
 
 
 def log(kind: str, line: str) -> None:
     """Write one line, if `kind` is wanted."""
     if kind in split_list(options.logs):
-        print(f"mlirdev {kind}: {line}", file=sys.stderr, flush=True)
+        _write(kind, line)
+
+
+def _write(kind: str, line: str) -> None:
+    print(f"mlirdev {kind}: {line}", file=_stream[0] or sys.stderr, flush=True)
+
+
+def logs_passes() -> bool:
+    """Whether each pass is logged."""
+    return "passes" in split_list(options.logs)
 
 
 def pass_log(graph: str) -> events.Observer:
-    """An Observer that logs each pass of the compilation of `graph` with its time."""
+    """An Observer that logs each pass of the compilation of `graph` with its time; for who asked `logs_passes`."""
 
     def observe(stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
-        log("passes", f"{graph} {stage}/{pass_name} {seconds * 1e3:.2f} ms")
+        _write("passes", f"{graph} {stage}/{pass_name} {seconds * 1e3:.2f} ms")
 
     return observe
 

@@ -158,7 +158,7 @@ def test_logs_are_one_line_each_of_the_kinds_asked_for(capsys: pytest.CaptureFix
         emit(Sync(where=LINE, cause="item", seconds=0.001))
         emit(Flush(cause="value"))
         emit(GraphCompiled(where=LINE, graph="g1", kernels=2, kernels_compiled=1, reason="first"))
-        logs.pass_log("g1")("kernel", "cse", str, 0.001)
+        assert not logs.logs_passes()
     assert capsys.readouterr().err.splitlines() == [
         "mlirdev sync: item 1.00 ms at train.py:12",
         "mlirdev recompiles: g1 1/2 kernels compiled in 0.00 s at train.py:12; first",
@@ -172,3 +172,10 @@ def test_who_unsubscribes_hears_no_more() -> None:
     unsubscribe()
     emit(Sync(cause="b"))
     assert [event.cause for event in heard if isinstance(event, Sync)] == ["a"]
+
+
+def test_passes_are_logged_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with options.override(logs="sync,passes"):
+        assert logs.logs_passes()
+    logs.pass_log("g1")("kernel", "cse", str, 0.001)
+    assert capsys.readouterr().err == "mlirdev passes: g1 kernel/cse 1.00 ms\n"

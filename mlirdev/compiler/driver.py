@@ -27,6 +27,7 @@ from mlirdev.compiler.stages import Back, Front, Refused
 from mlirdev.errors import LoweringError, MlirdevError, OptionError
 from mlirdev.events import WorkerLost, emit
 from mlirdev.graph import Graph
+from mlirdev.logs import logs_passes
 from mlirdev.options import options
 from mlirdev.plan import Launch, Plan
 from mlirdev.target import Target
@@ -72,7 +73,8 @@ class Compilation:
         native = [(i, part) for i, part in enumerate(parts) if isinstance(part, NativePart)]
         names = [self.name if len(native) == 1 else f"{self.name}.{i}" for i, _ in native]
         jobs = [
-            FrontJob(part.graph, self.target, name, options.dump) for name, (_, part) in zip(names, native, strict=True)
+            FrontJob(part.graph, self.target, name, options.dump, logs_passes())
+            for name, (_, part) in zip(names, native, strict=True)
         ]
         fronts: dict[int, Front] = {}
         for at, result in self._results(jobs):
@@ -93,7 +95,7 @@ class Compilation:
             if found is not None:
                 self.objects[key] = found
         jobs = [
-            BackJob(source, key, self.target, f"{self.name}-{source.kind}-{key[:8]}", options.dump)
+            BackJob(source, key, self.target, f"{self.name}-{source.kind}-{key[:8]}", options.dump, logs_passes())
             for key, source in sources.items()
             if key not in self.objects
         ]

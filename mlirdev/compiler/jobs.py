@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlirdev.compiler import stages
 from mlirdev.errors import LoweringError
-from mlirdev.events import Observer, no_observer
+from mlirdev.events import Observer, Observers, no_observer
 from mlirdev.graph import Graph
 from mlirdev.target import Target
 
@@ -24,9 +24,10 @@ class FrontJob:
     target: Target
     name: str
     dump: str = ""
+    log: bool = False
 
     def run(self) -> stages.Front | stages.Refused:
-        return stages.front(self.graph, self.target, _observer(self.dump, self.name))
+        return stages.front(self.graph, self.target, _observer(self.dump, self.log, self.name))
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,10 @@ class BackJob:
     target: Target
     name: str
     dump: str = ""
+    log: bool = False
 
     def run(self) -> stages.Back:
-        return stages.back(self.source, self.key, self.target, _observer(self.dump, self.name))
+        return stages.back(self.source, self.key, self.target, _observer(self.dump, self.log, self.name))
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,15 @@ class ProbeJob:
 Job = FrontJob | BackJob | ProbeJob
 
 
-def _observer(folder: str, name: str) -> Observer:
-    if not folder:
-        return no_observer
-    from mlirdev.dump import DumpObserver
+def _observer(folder: str, log: bool, name: str) -> Observer:
+    """Who looks at the passes: a dump folder, the log, both or nobody."""
+    observers: list[Observer] = []
+    if folder:
+        from mlirdev.dump import DumpObserver
 
-    return DumpObserver(Path(folder), name)
+        observers.append(DumpObserver(Path(folder), name))
+    if log:
+        from mlirdev.logs import pass_log
+
+        observers.append(pass_log(name))
+    return Observers(*observers) if observers else no_observer

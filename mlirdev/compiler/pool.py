@@ -141,6 +141,7 @@ class Pool:
 def _start() -> _Worker:
     ours, theirs = Pipe()
     log = tempfile.TemporaryFile()  # noqa: SIM115  # closed in _Worker.end
+    errors = os.dup(2)
     environment = {
         **os.environ,
         "MLIRDEV_WORKER": "1",
@@ -152,8 +153,8 @@ def _start() -> _Worker:
         ),
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "mlirdev.compiler.worker", str(theirs.fileno())],
-        pass_fds=[theirs.fileno()],
+        [sys.executable, "-m", "mlirdev.compiler.worker", str(theirs.fileno()), str(errors)],
+        pass_fds=[theirs.fileno(), errors],
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
@@ -161,6 +162,7 @@ def _start() -> _Worker:
         start_new_session=True,
     )
     theirs.close()
+    os.close(errors)
     return _Worker(process, ours, log)
 
 

@@ -6,6 +6,7 @@ error.txt      what happened                       versions.txt
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import platform
 from importlib import metadata
@@ -43,7 +44,8 @@ def run(folder: Path) -> object:
 
 
 def _digest(job: Job) -> str:
-    return job.key[:12] if isinstance(job, BackJob) else f"{abs(hash(job.graph)):012x}"[:12]
+    """The same for the same job in every process."""
+    return job.key[:12] if isinstance(job, BackJob) else hashlib.sha256(str(job.graph).encode()).hexdigest()[:12]
 
 
 def _readable(job: Job) -> str:

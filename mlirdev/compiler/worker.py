@@ -1,8 +1,9 @@
-"""A compile worker: `python -m mlirdev.compiler.worker FD`, torch-free and long-lived.
+"""A compile worker: `python -m mlirdev.compiler.worker FD LOG`, torch-free and long-lived.
 
 It reads pickled jobs from the connection on file descriptor FD and answers each with its result or the
-exception. It has a session of its own, is deaf to Ctrl-C, and leaves when the parent's end closes: MLIR
-or LLVM may abort here without harm to anybody's program.
+exception; lines of the log go to descriptor LOG, the program's standard error. It has a session of its own,
+is deaf to Ctrl-C, and leaves when the parent's end closes: MLIR or LLVM may abort here without harm to
+anybody's program.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import threading
 import time
 from multiprocessing.connection import Connection
 
+from mlirdev import logs
 from mlirdev.compiler.jobs import Job
 
 _PARENT_POLL_S = 1.0
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, log: int) -> None:
+    logs.write_to(os.fdopen(log, "w"))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     connection = Connection(descriptor)
@@ -47,4 +50,4 @@ def _leave_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -159,10 +159,15 @@ def _steps_of_item(path: Path, item: Any) -> tuple[Step, ...]:
 
 
 def _included(path: Path, name: str) -> tuple[Step, ...]:
-    local = path.parent / f"{name}.yaml"
-    if local == path:
+    """The steps of the file of this name beside `path`, else of the built-in pipeline: a user's kernel.yaml may
+    include ours."""
+    here = path.resolve()
+    for other in (path.parent / f"{name}.yaml", PIPELINES / f"{name}.yaml"):
+        if other.exists() and other.resolve() != here:
+            return read_pipeline(other).steps
+    if here == (path.parent / f"{name}.yaml").resolve():
         raise OptionError(f"pipeline {path} includes itself")
-    return read_pipeline(local).steps if local.exists() else load_pipeline(name).steps
+    return load_pipeline(name).steps
 
 
 def find_schedule(name: str, beside: Path = SCHEDULES) -> Path:

@@ -15,7 +15,7 @@ from mlirdev.compiler import reproducer
 from mlirdev.compiler.chosen import chosen_target
 from mlirdev.compiler.driver import CompileWarning
 from mlirdev.compiler.fingerprint import graph_key
-from mlirdev.compiler.pool import WorkerDied
+from mlirdev.compiler.pool import WorkerDied, pool
 from mlirdev.dtypes import DType
 from mlirdev.errors import PassError
 from mlirdev.events import Event, GraphCompiled, subscribe
@@ -172,3 +172,21 @@ def test_where_sizes_must_be_fixed_generalising_is_tried_once() -> None:
         assert not executable.host
     stop()  # type: ignore[operator]
     assert [e.generalised for e in seen] == [False, True, False, False, False]
+
+
+def test_passes_are_logged_from_the_workers(capfd: pytest.CaptureFixture[str]) -> None:
+    pool.close()  # a worker keeps the standard error that it was started with
+    with options.override(logs="passes"):
+        run(add_graph(7), [array(7)], [1.0])
+    pool.close()
+    lines = capfd.readouterr().err.splitlines()
+    assert any(line.startswith("mlirdev passes: g_") and line.endswith(" ms") for line in lines)
+
+
+def test_a_pipeline_may_include_the_built_in_one_of_its_name(tmp_path: Path) -> None:
+    mine = tmp_path / "kernel.yaml"
+    mine.write_text("steps:\n- pipeline: kernel\n- python: crashing_passes:nothing\n")
+    with options.override(pipeline=f"kernel={mine}"):
+        (result,), executable = run(add_graph(5), [array(5)], [2.0])
+    assert not executable.host
+    np.testing.assert_allclose(result, array(5) + 2)
