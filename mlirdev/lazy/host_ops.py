@@ -88,6 +88,33 @@ def linear_backward(
     )
 
 
+def lstm_cell(
+    input_gates: Tensor, hidden_gates: Tensor, cx: Tensor, input_bias: Tensor | None, hidden_bias: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """aten._thnn_fused_lstm_cell, which PyTorch has on no CPU."""
+    gates = input_gates + hidden_gates
+    for bias in (input_bias, hidden_bias):
+        gates = gates if bias is None else gates + bias
+    i, f, g, o = gates.chunk(4, 1)
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    cy = f * cx + i * g
+    return o * cy.tanh(), cy, torch.cat([i, f, g, o], 1)
+
+
+def lstm_cell_backward(
+    grad_hy: Tensor | None, grad_cy: Tensor | None, cx: Tensor, cy: Tensor, workspace: Tensor, has_bias: bool
+) -> tuple[Tensor | None, ...]:
+    """aten._thnn_fused_lstm_cell_backward_impl, which PyTorch has on no CPU."""
+    i, f, g, o = workspace.chunk(4, 1)
+    tanh_cy = cy.tanh()
+    hidden = torch.zeros_like(cy) if grad_hy is None else grad_hy
+    cell = hidden * o * (1 - tanh_cy * tanh_cy)
+    cell = cell if grad_cy is None else cell + grad_cy
+    parts = [cell * g * i * (1 - i), cell * cx * f * (1 - f), cell * i * (1 - g * g), hidden * tanh_cy * o * (1 - o)]
+    gates = torch.cat(parts, 1)
+    return gates, cell * f, gates.sum(0) if has_bias else None
+
+
 OWN_OPS: dict[str, Callable[..., Any]] = {
     "mlirdev.strided_read": strided_read,
     "mlirdev.strided_write": strided_write,
@@ -95,4 +122,6 @@ OWN_OPS: dict[str, Callable[..., Any]] = {
     "mlirdev.empty": empty,
     "mlirdev.philox": philox,
     "aten.linear_backward.default": linear_backward,
+    "aten._thnn_fused_lstm_cell.default": lstm_cell,
+    "aten._thnn_fused_lstm_cell_backward_impl.default": lstm_cell_backward,
 }

@@ -1,4 +1,4 @@
-"""The fused cells that `nn.LSTM` and `nn.GRU` call on an accelerator, written in ordinary ops.
+"""The fused cell that `nn.GRU` calls on an accelerator, written in ordinary ops; the LSTM's is one node.
 
 Formulas and workspaces as in ATen's `native/cuda/RNN.cu`.
 """
@@ -50,45 +50,6 @@ def sum_rows(a: Cell) -> Cell:
 
 def biased(gates: Tensor, bias: Tensor | None) -> Cell:
     return read(gates) if bias is None else op("aten.add.Tensor", gates, bias)
-
-
-@handles("_thnn_fused_lstm_cell")
-def lstm_cell(
-    input_gates: Tensor,
-    hidden_gates: Tensor,
-    cx: Tensor,
-    input_bias: Tensor | None = None,
-    hidden_bias: Tensor | None = None,
-) -> tuple[Tensor, ...]:
-    gates = add(biased(input_gates, input_bias), biased(hidden_gates, hidden_bias))
-    i, f, g, o = views.chunk(gates, 4, 1)
-    i, f, g, o = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
-    cy = add(mul(f, read(cx)), mul(i, g))
-    hy = mul(o, tanh(cy))
-    return new_tensor(hy), new_tensor(cy), new_tensor(cat([i, f, g, o]))
-
-
-@handles("_thnn_fused_lstm_cell_backward_impl")
-def lstm_cell_backward(
-    grad_hy: Tensor | None, grad_cy: Tensor | None, cx: Tensor, cy: Tensor, workspace: Tensor, has_bias: bool
-) -> Any:
-    i, f, g, o = views.chunk(read(workspace), 4, 1)
-    tanh_cy = tanh(read(cy))
-    zero = views.full(tuple(cy.shape), cy.dtype, 0)
-    hidden = zero if grad_hy is None else read(grad_hy)
-    cell = mul(hidden, o, complement(mul(tanh_cy, tanh_cy)))
-    if grad_cy is not None:
-        cell = add(cell, read(grad_cy))
-    gates = cat(
-        [
-            mul(cell, g, i, complement(i)),
-            mul(cell, read(cx), f, complement(f)),
-            mul(cell, i, complement(mul(g, g))),
-            mul(hidden, tanh_cy, o, complement(o)),
-        ]
-    )
-    bias = new_tensor(sum_rows(gates)) if has_bias else None
-    return new_tensor(gates), new_tensor(mul(cell, f)), bias
 
 
 @handles("_thnn_fused_gru_cell")

@@ -31,6 +31,7 @@ FAMILIES = (
     "convolution",
     "pooling",
     "norms",
+    "recurrent",
     "losses",
     "indexing",
     "shaping",
