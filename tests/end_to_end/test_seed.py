@@ -44,7 +44,7 @@ def test_importing_torch_adds_our_leaves_and_nothing_foreign(program: Program) -
     assert "mlirdev.backend" in added
     layers = ("compiler", "importer", "import", "passes", "jit", "runtime", "commands", "cli", "explore")
     assert not [name for name in added if name.startswith(tuple(f"mlirdev.{layer}" for layer in layers))]
-    light = {"mlirdev.lazy.doors", "mlirdev.lazy.conversion", "mlirdev.lazy.pinned"}
+    light = {f"mlirdev.lazy.{name}" for name in ("doors", "conversion", "pinned", "generators", "rng")}
     assert {name for name in added if name.startswith("mlirdev.lazy.")} <= light
     foreign = {"torch_mlir", "llvmlite", "rich", "click", "yaml", "platformdirs", "multiprocessing"}
     assert not foreign & {name.partition(".")[0] for name in added}
