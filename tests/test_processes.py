@@ -42,6 +42,7 @@ def output(code: str, *path: Path, **variables: str) -> str:
 USE = "print((torch.ones(2, device='mlirdev') + 1).tolist())"
 
 
+@pytest.mark.slow
 def test_importing_torch_is_enough_and_loads_no_compiler(installed: Path) -> None:
     code = f"""
 import sys, torch
@@ -65,11 +66,13 @@ def test_either_import_may_come_first(installed: Path, first: str, autoload: str
     assert output(code, installed, TORCH_DEVICE_BACKEND_AUTOLOAD=autoload) == "[2.0, 2.0]\n"
 
 
+@pytest.mark.slow
 def test_without_autoload_nothing_is_there_until_it_is_imported(installed: Path) -> None:
     code = f"import torch\nprint(hasattr(torch, 'mlirdev'))\nimport mlirdev\n{USE}"
     assert output(code, installed, TORCH_DEVICE_BACKEND_AUTOLOAD="0") == "False\n[2.0, 2.0]\n"
 
 
+@pytest.mark.slow
 def test_another_backend_in_our_place_is_one_line(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text(
         "import torch\ndef _autoload():\n    torch.utils.rename_privateuse1_backend('other')\n"
@@ -88,6 +91,7 @@ def test_another_backend_in_our_place_is_one_line(installed: Path, tmp_path: Pat
     assert "'other' is in it" in told[0]
 
 
+@pytest.mark.slow
 def test_an_error_that_nobody_waited_for_ends_in_a_line_and_an_exit_code() -> None:
     code = """
 import torch, mlirdev
@@ -103,6 +107,7 @@ print("end")
     assert "IndexError" in done.stderr
 
 
+@pytest.mark.slow
 def test_work_that_nobody_reads_is_dropped_at_exit() -> None:
     code = """
 import torch, mlirdev

@@ -154,6 +154,7 @@ def test_batch_sizes_share_a_graph_mlp() -> None:
     assert forward_sizes(Mlp(), batches) <= 3
 
 
+@pytest.mark.slow
 def test_batch_sizes_share_a_graph_gpt() -> None:
     torch.manual_seed(0)
     batches = [(torch.randint(65, (b, 32)), torch.randint(65, (b, 32))) for b in range(1, 9)]
