@@ -92,22 +92,6 @@ def test_another_backend_in_our_place_is_one_line(installed: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_an_error_that_nobody_waited_for_ends_in_a_line_and_an_exit_code() -> None:
-    code = """
-import torch, mlirdev
-table = torch.ones(4, 2).to("mlirdev")
-rows = torch.nn.functional.embedding(torch.tensor([9]).to("mlirdev"), table)
-mlirdev.sync()
-print("end")
-"""
-    done = run(code)
-    assert done.stdout == "end\n"
-    assert done.returncode not in (0, None)
-    assert "nothing waited for it" in done.stderr
-    assert "IndexError" in done.stderr
-
-
-@pytest.mark.slow
 def test_work_that_nobody_reads_is_dropped_at_exit() -> None:
     code = """
 import torch, mlirdev

@@ -42,6 +42,7 @@ class Executable:
         self.graph = graph
         self.plan = plan
         self.host = dict(host)
+        self._static: dict[tuple[int, ...], Graph] = {(): graph}  # by the values of the syms, for host nodes
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._kernels = dict(kernels)  # keeps the machine code alive
         addresses = {key: kernel.address for key, kernel in kernels.items()}
@@ -76,7 +77,9 @@ class Executable:
         if not _host_executor:
             raise InternalError("no host executor is set; import mlirdev.lazy first")
         first = self.graph.first_result[position]
-        static = self.graph if not syms else self.graph.map_sizes(lambda size: evaluate(size, syms))
+        if syms not in self._static:
+            self._static[syms] = self.graph.map_sizes(lambda size: evaluate(size, syms))
+        static = self._static[syms]
         node, specs = static.nodes[position], static.specs
         _host_executor[0](
             node,

@@ -47,6 +47,7 @@ print("end")
     done = program(code)
     assert done.stdout == "end\n"
     assert done.returncode not in (0, None)
+    assert "nothing waited for it" in done.stderr
     assert "IndexError" in done.stderr
     assert "program.py:3" in done.stderr
 
