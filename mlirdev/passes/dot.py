@@ -96,11 +96,13 @@ class Dot:
         rows, columns = _numbers(row, self.mr, self.rows), _numbers(column, self.nb, self.columns)
         a_starts = [add(bases[0], c.offset(c.a, c.m, r)) for r in rows]
         b_starts = [add(bases[1], c.offset(c.b, c.n, j)) for j in columns]
-        sums = iter(self._products(a_starts, b_starts))
-        for r in rows:
-            c_row = add(bases[2], c.offset(c.c, c.m, r))
-            for j in columns:
-                self._store(next(sums), add(c_row, c.offset(c.c, c.n, j)))
+        sums = self._products(a_starts, b_starts)
+        c_rows = [add(bases[2], c.offset(c.c, c.m, r)) for r in rows]
+        places = [add(c_row, c.offset(c.c, c.n, j)) for c_row in c_rows for j in columns]
+        # All of C is read before any is written: clamped rows and columns are one place several times.
+        totals = [self._total(value, at) for value, at in zip(sums, places, strict=True)]
+        for total, at in zip(totals, places, strict=True):
+            emit("memref.store", [], [total, self.c, as_value(at)])
 
     def _products(self, a_starts: Sequence[Index], b_starts: Sequence[Index]) -> list[Any]:
         """The accumulators of a tile after all of k, row by row."""
@@ -131,14 +133,14 @@ class Dot:
             value = emit("vector.maskedload", [type_], [memref, as_value(at), mask, splat(type_, 0.0)])
         return value if type_ == self.vector else emit("arith.extf", [self.vector], [value])
 
-    def _store(self, value: Any, at: Index) -> None:
+    def _total(self, value: Any, at: Index) -> Any:
+        """The lanes of an accumulator added up, onto what C has at this place."""
         kind, any_order = ir.Attribute.parse("#vector.kind<add>"), ir.Attribute.parse("#arith.fastmath<reassoc>")
         total = emit("vector.reduction", [self.element], [value], kind=kind, fastmath=any_order)
-        if not self.zero_init:
-            total = emit(
-                "arith.addf", [self.element], [emit("memref.load", [self.element], [self.c, as_value(at)]), total]
-            )
-        emit("memref.store", [], [total, self.c, as_value(at)])
+        if self.zero_init:
+            return total
+        old = emit("memref.load", [self.element], [self.c, as_value(at)])
+        return emit("arith.addf", [self.element], [old, total])
 
 
 def _numbers(first: Any, count: int, total: Index) -> list[Index]:

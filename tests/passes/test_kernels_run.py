@@ -88,11 +88,36 @@ def test_matmul_of_other_types(dtype: torch.dtype) -> None:
     compile_and_compare(lambda a, b: a @ b, a, b, tolerance=tolerance)
 
 
+FEW_ROWS_ADDED = """
+func.func @kernel(%x: tensor<{rows}x64xf32>, %w: tensor<30x64xf32>, %c: {c}) -> {c} {{
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
+      affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%x, %w : tensor<{rows}x64xf32>, tensor<30x64xf32>) outs(%c : {c}) {{
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %acc, %0 : f32
+    linalg.yield %1 : f32
+  }} -> {c}
+  return %r : {c}
+}}
+"""
+
+
 @pytest.mark.parametrize("vector_bits", [256, 512])
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 64])
 def test_few_rows(rows: int, vector_bits: int) -> None:
     x, w, b = r(rows, 203), r(37, 203), r(37)
     compile_and_compare(F.linear, x, w, b, tolerance=1e-4, vector_bits=vector_bits)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 6, 7])
+def test_few_rows_added_to_what_is_there(rows: int) -> None:
+    """Where C's old contents count, a row past the last must not count them twice."""
+    x, w = r(1, rows, 64), r(30, 64)
+    text = FEW_ROWS_ADDED.format(rows=rows, c=f"tensor<{rows}x30xf32>")
+    kernel = CompiledKernel(text, vector_bits=512)
+    compare(kernel, lambda x, w, c: x @ w.t() + c, (x[0], w, r(rows, 30)), 1e-4)
+    compile_and_compare(lambda x, w: x @ w.t(), x, w, tolerance=1e-4, vector_bits=512)
 
 
 def test_few_rows_of_other_types_and_batches() -> None:
