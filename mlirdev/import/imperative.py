@@ -1,0 +1,313 @@
+"""Sequential algorithms, for own/: loops and branches over variables that are assigned, as one would write them in C.
+
+    code = Code(e)
+    a = code.array(e.tensor(x))                an Array's elements are read and written: a[i, j] = a[j, i] * 2.0
+    best = code.variable(code.number(0.0, t))  a Variable holds one number: best.value = a[0, 0]
+    with code.loop(0, n) as i:                 scf.for    ┐
+        with code.when(a[i, i] > best.value):  scf.if     │ carry what their bodies assign
+            best.value = a[i, i]                          │
+    with code.repeat(lambda: best.value > 1):  scf.while  ┘
+
+Nobody reads an array's earlier state, so bufferization lets all of them be one buffer. What is assigned in a body
+and was there before it is carried; a variable that is made in a body ends with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Union
+
+from torch_mlir import ir
+
+from .emitter import Emitter
+
+Operand = Union["Number", int, float]
+
+
+class Number:
+    """A number of the program that is being emitted, with Python's operators; comparisons give an i1."""
+
+    __slots__ = ("e", "ir")
+
+    def __init__(self, e: Emitter, value: ir.Value) -> None:
+        self.e = e
+        self.ir = value
+
+    @property
+    def is_float(self) -> bool:
+        return isinstance(self.ir.type, ir.FloatType)
+
+    def like(self, other: Operand) -> ir.Value:
+        """An operand beside this one."""
+        return other.ir if isinstance(other, Number) else self.e.constant(other, self.ir.type)
+
+    def _binary(self, floating: str, integer: str, other: Operand) -> Number:
+        return Number(self.e, self.e.binary(floating if self.is_float else integer, self.ir, self.like(other)))
+
+    def __add__(self, other: Operand) -> Number:
+        return self._binary("addf", "addi", other)
+
+    def __sub__(self, other: Operand) -> Number:
+        return self._binary("subf", "subi", other)
+
+    def __mul__(self, other: Operand) -> Number:
+        return self._binary("mulf", "muli", other)
+
+    def __truediv__(self, other: Operand) -> Number:
+        return self._binary("divf", "divsi", other)
+
+    def __neg__(self) -> Number:
+        return Number(self.e, self.e.op("arith.negf", self.ir.type, self.ir))
+
+    def __rsub__(self, other: Operand) -> Number:
+        return Number(self.e, self.like(other)) - self
+
+    def __rtruediv__(self, other: Operand) -> Number:
+        return Number(self.e, self.like(other)) / self
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __and__(self, other: Number) -> Number:
+        return self._binary("", "andi", other)
+
+    def __or__(self, other: Number) -> Number:
+        return self._binary("", "ori", other)
+
+    def __invert__(self) -> Number:
+        return self._binary("", "xori", 1)
+
+    def _compare(self, floating: str, integer: str, other: Operand) -> Number:
+        return Number(self.e, self.e.cmp(floating if self.is_float else integer, self.ir, self.like(other)))
+
+    def __lt__(self, other: Operand) -> Number:
+        return self._compare("olt", "slt", other)
+
+    def __le__(self, other: Operand) -> Number:
+        return self._compare("ole", "sle", other)
+
+    def __gt__(self, other: Operand) -> Number:
+        return self._compare("ogt", "sgt", other)
+
+    def __ge__(self, other: Operand) -> Number:
+        return self._compare("oge", "sge", other)
+
+    def equals(self, other: Operand) -> Number:
+        return self._compare("oeq", "eq", other)
+
+    def differs(self, other: Operand) -> Number:
+        """Also NaN from everything."""
+        return self._compare("une", "ne", other)
+
+    def is_nan(self) -> Number:
+        return self._compare("uno", "ne", self)
+
+    def abs(self) -> Number:
+        return Number(self.e, self.e.op("math.absf", self.ir.type, self.ir))
+
+    def sqrt(self) -> Number:
+        return Number(self.e, self.e.op("math.sqrt", self.ir.type, self.ir))
+
+    def maximum(self, other: Operand) -> Number:
+        """The greater; the number where one is NaN."""
+        return self._binary("maxnumf", "maxsi", other)
+
+    def minimum(self, other: Operand) -> Number:
+        return self._binary("minnumf", "minsi", other)
+
+    def with_sign_of(self, other: Operand) -> Number:
+        return Number(self.e, self.e.op("math.copysign", self.ir.type, self.ir, self.like(other)))
+
+    def if_(self, condition: Number, otherwise: Operand) -> Number:
+        """This number where the condition holds, else the other; both are computed."""
+        return Number(self.e, self.e.select(condition.ir, self.ir, self.like(otherwise)))
+
+
+class Variable:
+    """A number that is assigned."""
+
+    def __init__(self, code: Code, value: ir.Value) -> None:
+        self.code = code
+        self.now = value
+
+    @property
+    def value(self) -> Number:
+        return Number(self.code.e, self.now)
+
+    @value.setter
+    def value(self, new: Operand) -> None:
+        self.now = self.value.like(new)
+
+
+class Array(Variable):
+    """A tensor whose elements are assigned."""
+
+    def _place(self, at: Operand | tuple[Operand, ...]) -> list[ir.Value]:
+        indices = at if isinstance(at, tuple) else (at,)
+        return [self.code.index(i).ir for i in indices]
+
+    def __getitem__(self, at: Operand | tuple[Operand, ...]) -> Number:
+        return Number(self.code.e, self.code.e.extract(self.now, self._place(at)))
+
+    def __setitem__(self, at: Operand | tuple[Operand, ...], value: Operand) -> None:
+        element = ir.RankedTensorType(self.now.type).element_type
+        stored = value.ir if isinstance(value, Number) else self.code.e.constant(value, element)
+        self.now = self.code.e.insert(stored, self.now, self._place(at))
+
+    def swap(self, one: tuple[Operand, ...], other: tuple[Operand, ...]) -> None:
+        first, second = self[one], self[other]
+        self[one] = second
+        self[other] = first
+
+
+class Code:
+    """The variables that are alive, and control flow that carries them."""
+
+    def __init__(self, e: Emitter) -> None:
+        self.e = e
+        self._live: list[Variable] = []
+
+    def number(self, value: Operand, type_: ir.Type) -> Number:
+        return value if isinstance(value, Number) else Number(self.e, self.e.constant(value, type_))
+
+    def index(self, value: Operand) -> Number:
+        if isinstance(value, Number):
+            return Number(self.e, self.e.to_index(value.ir))
+        return Number(self.e, self.e.constant(value, self.e.index))
+
+    def integer(self, value: Operand, type_: ir.Type) -> Number:
+        """An index or integer as another kind of integer."""
+        number = self.index(value)
+        return Number(self.e, self.e.op("arith.index_cast", type_, number.ir))
+
+    def variable(self, value: Number) -> Variable:
+        self._live.append(Variable(self, value.ir))
+        return self._live[-1]
+
+    def array(self, tensor: ir.Value) -> Array:
+        array = Array(self, tensor)
+        self._live.append(array)
+        return array
+
+    # --- control flow -------------------------------------------------------------------------------
+
+    @contextmanager
+    def loop(self, low: Operand, high: Operand) -> Iterator[Number]:
+        """low, low + 1, … below high."""
+        before = [v.now for v in self._live]
+        bounds = [self.index(low).ir, self.index(high).ir, self.index(1).ir]
+        draft = ir.Operation.create("scf.for", results=_types(before), operands=[*bounds, *before], regions=1)
+        block = _block(draft, 0, [self.e.index, *_types(before)])
+        with self._body(block, list(block.arguments)[1:]) as body:
+            yield Number(self.e, block.arguments[0])
+        carried = body.close("scf.yield", [])
+        _drop_arguments(block, before, carried, first=1)
+        inits = [before[k] for k in carried]
+        with ir.InsertionPoint(draft):
+            loop = ir.Operation.create("scf.for", results=_types(inits), operands=[*bounds, *inits], regions=1)
+        block.append_to(loop.regions[0])
+        self._leave(draft, loop, before, carried)
+
+    @contextmanager
+    def down(self, high: Operand, low: Operand = 0) -> Iterator[Number]:
+        """high - 1, high - 2, … down to low."""
+        top = self.index(high)
+        with self.loop(0, top - self.index(low)) as i:
+            yield top - 1 - i
+
+    @contextmanager
+    def nest(self, *highs: Operand) -> Iterator[list[Number]]:
+        """Loops in each other, from 0 each."""
+        with ExitStack() as stack:
+            yield [stack.enter_context(self.loop(0, high)) for high in highs]
+
+    @contextmanager
+    def when(self, condition: Number) -> Iterator[None]:
+        before = [v.now for v in self._live]
+        draft = ir.Operation.create("scf.if", operands=[condition.ir], regions=2)
+        block = _block(draft, 0, [])
+        with self._body(block, before) as body:
+            yield
+        carried = body.close("scf.yield", [])
+        kept = [before[k] for k in carried]
+        with ir.InsertionPoint(draft):
+            branch = ir.Operation.create("scf.if", results=_types(kept), operands=[condition.ir], regions=2)
+        block.append_to(branch.regions[0])
+        with ir.InsertionPoint(_block(branch, 1, [])):
+            self.e.builder.create("scf.yield", [], kept)
+        self._leave(draft, branch, before, carried)
+
+    @contextmanager
+    def repeat(self, condition: Callable[[], Number]) -> Iterator[None]:
+        """As long as the condition, which assigns nothing, holds."""
+        before = [v.now for v in self._live]
+        draft = ir.Operation.create("scf.while", results=_types(before), operands=before, regions=2)
+        head, block = (_block(draft, region, _types(before)) for region in (0, 1))
+        with self._body(head, list(head.arguments)) as test:
+            holds = condition().ir
+        with self._body(block, list(block.arguments)) as body:
+            yield
+        carried = body.close("scf.yield", [])
+        test.close("scf.condition", [holds], carried)
+        for part in (head, block):
+            _drop_arguments(part, before, carried, first=0)
+        inits = [before[k] for k in carried]
+        with ir.InsertionPoint(draft):
+            loop = ir.Operation.create("scf.while", results=_types(inits), operands=inits, regions=2)
+        head.append_to(loop.regions[0])
+        block.append_to(loop.regions[1])
+        self._leave(draft, loop, before, carried)
+
+    @contextmanager
+    def _body(self, block: ir.Block, entering: Sequence[ir.Value]) -> Iterator[_Body]:
+        """Emit into a block, at whose start the variables have these values."""
+        outer = list(self._live)
+        body = _Body(self.e, block, entering)
+        for variable, value in zip(outer, entering, strict=True):
+            variable.now = value
+        with ir.InsertionPoint(block):
+            yield body
+        body.leaving = [variable.now for variable in outer]
+        self._live = outer
+
+    def _leave(
+        self, draft: ir.Operation, final: ir.Operation, before: Sequence[ir.Value], carried: Sequence[int]
+    ) -> None:
+        for variable, value in zip(self._live, before, strict=True):
+            variable.now = value
+        for result, k in zip(final.results, carried, strict=True):
+            self._live[k].now = result
+        draft.erase()
+
+
+class _Body:
+    """A block with the variables' values at its start and end."""
+
+    def __init__(self, e: Emitter, block: ir.Block, entering: Sequence[ir.Value]) -> None:
+        self.e, self.block, self.entering = e, block, entering
+        self.leaving: Sequence[ir.Value] = entering
+
+    def close(self, terminator: str, operands: list[ir.Value], carried: list[int] | None = None) -> list[int]:
+        """End the block with what its body assigned (or with these variables); says which they are."""
+        pairs = list(zip(self.entering, self.leaving, strict=True))
+        carried = [k for k, (old, new) in enumerate(pairs) if old != new] if carried is None else carried
+        with ir.InsertionPoint(self.block):
+            self.e.builder.create(terminator, [], [*operands, *(self.leaving[k] for k in carried)])
+        return carried
+
+
+def _types(values: Sequence[ir.Value]) -> list[ir.Type]:
+    return [v.type for v in values]
+
+
+def _block(operation: ir.Operation, region: int, types: list[ir.Type]) -> ir.Block:
+    return ir.Block.create_at_start(operation.regions[region], types, [operation.location] * len(types))
+
+
+def _drop_arguments(block: ir.Block, before: Sequence[ir.Value], carried: Sequence[int], first: int) -> None:
+    """Variables that the loop doesn't assign are read where they are."""
+    for k in reversed(range(len(before))):
+        if k not in carried:
+            block.arguments[first + k].replace_all_uses_with(before[k])
+            block.erase_argument(first + k)
