@@ -74,10 +74,6 @@ def _runtime_spatial(node: Node, specs: Specs) -> str | None:
     return None if known else "a spatial size that is known only when run"
 
 
-def _cubic_sampling(node: Node, specs: Specs) -> str | None:
-    return "cubic sampling" if node.args[2] == 2 else None
-
-
 def _runtime_amounts(node: Node, specs: Specs) -> str | None:
     amounts = node.args[1]
     known = not isinstance(amounts, tuple) or all(not isinstance(a, Size) or isinstance(a.value, int) for a in amounts)
@@ -89,6 +85,7 @@ _SPATIAL = [
     *(f"aten.avg_pool{d}d{b}.default" for d in (1, 2, 3) for b in ("", "_backward")),
     *(f"aten.max_pool{d}d_with_indices{b}.default" for d in (2, 3) for b in ("", "_backward")),
     *(f"aten._adaptive_avg_pool{d}d{b}.default" for d in (2, 3) for b in ("", "_backward")),
+    *(f"aten.{n}_max_pool{d}d.default" for n in ("adaptive", "fractional") for d in (2, 3)),
     *(f"aten.upsample_{n}{b}.{o}"
       for n in ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "trilinear3d")
       for b in ("", "_backward") for o in ("default", "vec")),
@@ -113,7 +110,6 @@ _LIMITS: dict[str, Limit] = {
         _runtime_line,
     ),
     "aten.masked_scatter.default": _from_nothing,
-    "aten.grid_sampler_2d.default": _cubic_sampling,
     "aten.pow.Tensor_Scalar": _negative_power,
     **dict.fromkeys(_SPATIAL, _runtime_spatial),
     "aten.constant_pad_nd.default": _runtime_amounts,

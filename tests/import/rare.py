@@ -13,6 +13,8 @@ def rare() -> list[Case]:
     picked = torch.tensor([1, 0, 1])
     grid = torch.rand(2, 4, 3, 2) * 2.4 - 1.2
     pooled, places = F.max_pool2d(r(2, 3, 6, 8), 2, return_indices=True)
+    volume, points = r(2, 2, 4, 5, 6), torch.rand(2, 2, 3, 2, 3) * 2.6 - 1.3
+    nowhere = torch.tensor([float("nan"), float("inf"), -1e20, 1.0, 0.0, -3.0])[torch.randint(0, 6, (2, 4, 3, 2))]
     return [
         (
             "diag_embed",
@@ -73,4 +75,47 @@ def rare() -> list[Case]:
                 for a in (True, False)
             ],
         ),
+        (
+            "grid_sample-grad",
+            lambda: [
+                grad(lambda v, g, m=m, p=p, a=a: F.grid_sample(v, g, m, p, a), r(2, 3, 5, 6), grid)()
+                for m, p, a in (
+                    ("bilinear", "zeros", False),
+                    ("bilinear", "reflection", True),
+                    ("nearest", "border", False),
+                    ("bicubic", "reflection", False),
+                )
+            ],
+        ),
+        (
+            "grid_sample-volume",
+            lambda: [
+                grad(lambda v, g, m=m, p=p: F.grid_sample(v, g, m, p, False), volume, points)()
+                for m, p in (("bilinear", "border"), ("nearest", "zeros"))
+            ],
+        ),
+        (
+            "grid_sample-nowhere",
+            lambda: [
+                F.grid_sample(r(2, 3, 5, 6), nowhere, m, p, False)
+                for m in ("bilinear", "nearest", "bicubic")
+                for p in ("zeros", "border", "reflection")
+            ],
+        ),
+        (
+            "adaptive_max_pool",
+            lambda: [
+                *(F.adaptive_max_pool2d(odd(2, 3, 7, 5), s, return_indices=True) for s in ((3, 4), 1, (7, 6))),
+                F.adaptive_max_pool3d(ints(2, 5, 4, 6).float(), (2, 3, None), return_indices=True),
+            ],
+        ),
+        ("adaptive_max_pool-grad", grad(lambda v: F.adaptive_max_pool2d(v, (3, 4)), r(2, 3, 7, 5))),
+        (
+            "fractional_max_pool",
+            lambda: [
+                torch.ops.aten.fractional_max_pool2d(odd(2, 3, 7, 9), [2, 3], [3, 5], torch.rand(2, 3, 2)),
+                torch.ops.aten.fractional_max_pool3d(r(3, 5, 6, 7), [2, 1, 3], [2, 5, 1], torch.rand(1, 3, 3)),
+            ],
+        ),
+        ("max_pool-nan", lambda: F.max_pool2d(torch.full((1, 2, 4, 4), float("nan")), 3, 1, 1, return_indices=True)),
     ]

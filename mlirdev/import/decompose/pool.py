@@ -57,6 +57,9 @@ def _windowed(x: Tensor, kernel: Sequence[int], stride: Sequence[int], dilation:
     return x.rewriter.emit("own.window", args, [spec_of(shape, x.dtype)])[0]
 
 
+_WITH_INDICES = (("max_pool", "_with_indices"), ("adaptive_max_pool", ""), ("fractional_max_pool", ""))
+
+
 # --- max ---------------------------------------------------------------------------------------------
 
 
@@ -71,8 +74,9 @@ def max_pool(rw: Rewriter, node: Node) -> list[Tensor]:
     return rw.emit("own.max_pool", [*args, tuple(windows.sizes)], list(node.results))
 
 
-@decomposition("aten.max_pool2d_with_indices_backward.default", "aten.max_pool3d_with_indices_backward.default")
+@decomposition(*(f"aten.{name}{d}d{suffix}_backward.default" for d in (2, 3) for name, suffix in _WITH_INDICES))
 def max_pool_backward(rw: Rewriter, node: Node) -> Tensor:
+    """Each gradient goes to its maximum's place in the flat plane."""
     grad, index, spec = rw.tensor(node.args[0], computing(node)), rw.tensor(node.args[-1]), node.results[0]
     count = 3 if "3d" in node.op else 2
     outer = spec.shape[: len(spec.shape) - count]
@@ -145,12 +149,12 @@ def _divisor(rw: Rewriter, windows: _Windows, include: bool, dtype: DType) -> Te
 )
 def adaptive_avg_pool(rw: Rewriter, node: Node) -> Tensor:
     x = rw.tensor(node.args[0], computing(node))
-    for dim in range(x.rank - _adaptive_dims(node), x.rank):
+    for dim in range(x.rank - adaptive_dims(node), x.rank):
         x = _pooled(rw, x, dim, dims.static(node.results[0].shape[dim]))
     return x
 
 
-def _adaptive_dims(node: Node) -> int:
+def adaptive_dims(node: Node) -> int:
     return int(node.op.split("pool")[1][0])
 
 
@@ -162,14 +166,14 @@ def _pooled(rw: Rewriter, x: Tensor, dim: int, out: int) -> Tensor:
     if size % out == 0:
         apart = x.view((*x.shape[:dim], out, size // out, *x.shape[dim + 1 :]))
         return apart.mean([dim + 1])
-    place, valid, count = _adaptive_windows(rw, size, out, x)
+    place, valid, count = adaptive_windows(rw, size, out)
     taken = rw.take(x, place, dim)
     shape = (out, place.shape[1], *[1] * (x.rank - dim - 1))
     kept = rw.where(valid.view(shape), taken, 0.0)
-    return kept.sum([dim + 1]) / count.view((out, *[1] * (x.rank - dim - 1)))
+    return kept.sum([dim + 1]) / count.to(x.dtype).view((out, *[1] * (x.rank - dim - 1)))
 
 
-def _adaptive_windows(rw: Rewriter, size: int, out: int, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def adaptive_windows(rw: Rewriter, size: int, out: int) -> tuple[Tensor, Tensor, Tensor]:
     """(places, whether they belong, how many do) of the windows that start at ⌊i·n/o⌋ and end at ⌈(i+1)·n/o⌉."""
     widest = max(-(-(i + 1) * size // out) - i * size // out for i in range(out))
     i = rw.arange(out)
@@ -178,13 +182,13 @@ def _adaptive_windows(rw: Rewriter, size: int, out: int, like: Tensor) -> tuple[
     end = rw.own("own.div_floor", (i + 1) * size + (out - 1), n)
     place = start.unsqueeze(1) + rw.arange(widest).unsqueeze(0)
     valid = place < end.unsqueeze(1)
-    return place.minimum(size - 1), valid, (end - start).to(like.dtype)
+    return place.minimum(size - 1), valid, end - start
 
 
 @decomposition("aten._adaptive_avg_pool2d_backward.default", "aten._adaptive_avg_pool3d_backward.default")
 def adaptive_avg_pool_backward(rw: Rewriter, node: Node) -> Tensor:
     grad, spec = rw.tensor(node.args[0], computing(node)), node.results[0]
-    for dim in range(grad.rank - _adaptive_dims(node), grad.rank):
+    for dim in range(grad.rank - adaptive_dims(node), grad.rank):
         grad = _unpooled(rw, grad, dim, dims.static(spec.shape[dim]))
     return grad
 
@@ -197,8 +201,8 @@ def _unpooled(rw: Rewriter, grad: Tensor, dim: int, size: int) -> Tensor:
     if size % out == 0:
         each = (grad / float(size // out)).unsqueeze(dim + 1)
         return each.expand((*grad.shape[: dim + 1], size // out, *rest)).view((*grad.shape[:dim], size, *rest))
-    place, valid, count = _adaptive_windows(rw, size, out, grad)
+    place, valid, count = adaptive_windows(rw, size, out)
     ones = [1] * len(rest)
-    each = (grad / count.view((out, *ones))).unsqueeze(dim + 1)
+    each = (grad / count.to(grad.dtype).view((out, *ones))).unsqueeze(dim + 1)
     values = rw.where(valid.view((out, place.shape[1], *ones)), each, 0.0)
     return rw.put(rw.zeros((*grad.shape[:dim], size, *rest), grad.dtype), [*[None] * dim, place], values, True)

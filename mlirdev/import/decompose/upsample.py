@@ -130,9 +130,17 @@ def _cubic(
     place = i * ((size - 1) / (out - 1) if out > 1 else 0.0) if aligned else (i + 0.5) * _ratio(scale, size, out) - 0.5
     floor = place.unary("floor")
     t, first = place - floor, floor.to(DType.i64)
-    distances = (t + 1.0, t, 1.0 - t, 2.0 - t)
-    weights = [_outer(distances[0]), _inner(distances[1]), _inner(distances[2]), _outer(distances[3])]
-    return [((first + (k - 1)).maximum(0).minimum(size - 1), weight) for k, weight in enumerate(weights)]
+    return [((first + (k - 1)).maximum(0).minimum(size - 1), weight) for k, weight in enumerate(cubic_weights(t))]
+
+
+def cubic_weights(t: Tensor) -> list[Tensor]:
+    """Of the four places around a point that lies `t` behind the second."""
+    return [_outer(t + 1.0), _inner(t), _inner(1.0 - t), _outer(2.0 - t)]
+
+
+def cubic_slopes(t: Tensor) -> list[Tensor]:
+    """What each of the weights gains as t grows."""
+    return [_outer_slope(t + 1.0), _inner_slope(t), -_inner_slope(1.0 - t), -_outer_slope(2.0 - t)]
 
 
 _KEYS = -0.75
@@ -144,6 +152,14 @@ def _inner(x: Tensor) -> Tensor:
 
 def _outer(x: Tensor) -> Tensor:
     return ((x * _KEYS - 5.0 * _KEYS) * x + 8.0 * _KEYS) * x - 4.0 * _KEYS
+
+
+def _inner_slope(x: Tensor) -> Tensor:
+    return (x * (3.0 * (_KEYS + 2.0)) - 2.0 * (_KEYS + 3.0)) * x
+
+
+def _outer_slope(x: Tensor) -> Tensor:
+    return (x * (3.0 * _KEYS) - 10.0 * _KEYS) * x + 8.0 * _KEYS
 
 
 @decomposition("aten.upsample_bicubic2d.default", "aten.upsample_bicubic2d.vec")

@@ -1,7 +1,7 @@
 """Reductions as the CPU defines them: NaN wins, the first of equals is found, sums run in order.
 
 own.reduce(x, axes, keep, kind)   kind: add, mul, max, min; on bools max is any and min is all
-own.arg(x, dim, "max" | "min")    (value, index) without dim `dim`
+own.arg(x, dim, "max" | "min")    (value, index) without dim `dim`; "last_nan" is the maximum with the last of NaNs
 own.scan(x, dim, "add" | "mul")   cumulative
 own.window(x, kernel, strides, dilations, kind)   over the last len(kernel) dims; no padding
 """
@@ -85,7 +85,7 @@ def arg(e: Emitter, node: Node) -> Sequence[ir.Value]:
     spec, reduced = e.spec(x), node.results[0].shape
     rank = range(len(spec.shape))
     element = e.element_type(spec.dtype)
-    wins = beats(e, spec.dtype, which == "max")
+    wins = beats(e, spec.dtype, which != "min", last_nan=which == "last_nan")
     inits = [e.filled(reduced, e.constant(0, element)), e.filled(reduced, e.constant(-1, e.i64))]
 
     def body(new: ir.Value, best: ir.Value, place: ir.Value) -> list[ir.Value]:
@@ -97,16 +97,19 @@ def arg(e: Emitter, node: Node) -> Sequence[ir.Value]:
     return e.reduce(inits, [(e.tensor(x), list(rank))], outer, iterators, body)
 
 
-def beats(e: Emitter, dtype: DType, greatest: bool) -> Callable[[ir.Value, ir.Value, ir.Value], ir.Value]:
-    """Whether a new element wins over the best one so far, which was found at `place`."""
+def beats(
+    e: Emitter, dtype: DType, greatest: bool, last_nan: bool = False
+) -> Callable[[ir.Value, ir.Value, ir.Value], ir.Value]:
+    """Whether a new element wins over the best one so far, which was found at `place`; of NaNs the first stays,
+    or the last."""
     beyond = _beyond(dtype, greatest)
 
     def wins(new: ir.Value, best: ir.Value, place: ir.Value) -> ir.Value:
         better = e.binary("ori", e.cmp("slt", place, e.constant(0, e.i64)), e.cmp(beyond, new, best))
         if not dtype.is_float:
             return better
-        newly_nan = e.binary("andi", e.cmp("uno", new, new), e.cmp("ord", best, best))
-        return e.binary("ori", better, newly_nan)
+        nan = e.cmp("uno", new, new)
+        return e.binary("ori", better, nan if last_nan else e.binary("andi", nan, e.cmp("ord", best, best)))
 
     return wins
 
@@ -121,7 +124,7 @@ def _beyond(dtype: DType, greatest: bool) -> str:
 @own("own.max_pool")
 def max_pool(e: Emitter, node: Node) -> Sequence[ir.Value]:
     """own.max_pool(padded x, kernel, strides, paddings, dilations, sizes of x): (values, flat places in x).
-    Places in the padding never win."""
+    Places in the padding never win; of NaNs the last does."""
     x, kernel, strides, paddings, dilations, unpadded = node.args
     spec, result = e.spec(x), node.results[0]
     sizes, steps, pads, gaps, extents = (ints_of(a) for a in (kernel, strides, paddings, dilations, unpadded))
@@ -129,7 +132,7 @@ def max_pool(e: Emitter, node: Node) -> Sequence[ir.Value]:
     outer = rank - spatial
     places = [ir.AffineDimExpr.get(d) for d in range(rank + spatial)]
     inner = [places[outer + i] * steps[i] + places[rank + i] * gaps[i] for i in range(spatial)]
-    wins = beats(e, spec.dtype, greatest=True)
+    wins = beats(e, spec.dtype, greatest=True, last_nan=True)
     inits = [e.filled(result.shape, e.constant(0, e.element_type(spec.dtype)))]
     inits.append(e.filled(result.shape, e.constant(-1, e.i64)))
 

@@ -159,6 +159,8 @@ TABLE: dict[str, Support] = {
     **rows("b", kernel("trace"), "trace"),
     **rows("c", says("nansum on CPU does not support complex inputs"), "nansum"),
     **rows("b", kernel("addmm_impl_cpu_"), "mm addmm linear"),
+    **rows("bic", kernel("adaptive_max_pool2d"), "adaptive_max_pool2d"),
+    **rows("bic", kernel("adaptive_max_pool3d_cpu"), "adaptive_max_pool3d"),
     **rows("bic", kernel("mse_cpu"), "mse_loss", operands=2),
     **rows("bic", kernel("smooth_l1_cpu"), "smooth_l1_loss", operands=2),
     **rows("bic", kernel("huber_cpu"), "huber_loss", operands=2),

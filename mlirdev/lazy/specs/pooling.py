@@ -115,9 +115,10 @@ def contiguous_like_input(grad_output: Meta, self: Meta, *_: Any) -> OutSpec:
 
 
 def _adaptive_shape(self: Meta, output_size: Shape, rank: int, name: str) -> Shape:
+    colon = ":" if "max" in name else ""
     require(
         len(self.shape) in (rank + 1, rank + 2),
-        f"{name}: Expected {rank + 1}D or {rank + 2}D tensor, but got {shown(self.shape)}",
+        f"{name}: Expected {rank + 1}D or {rank + 2}D tensor, but got{colon} {shown(self.shape)}",
     )
     require(
         0 not in self.shape[-rank:],
@@ -140,8 +141,16 @@ def adaptive_avg_pool(rank: int) -> Row:
 
 
 def adaptive_max_pool(rank: int) -> Row:
+    name = f"adaptive_max_pool{rank}d()"
+
     def rule(self: Meta, output_size: Shape) -> tuple[OutSpec, OutSpec]:
-        shape = _adaptive_shape(self, output_size, rank, f"adaptive_max_pool{rank}d()")
+        require(len(output_size) == rank, f"{name}: internal error: output_size.size() must be {rank}")
+        if len(self.shape) in (rank + 1, rank + 2) and self.shape[-rank - 1] == 0:
+            fail(
+                f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{shown(self.shape)} with dimension {len(self.shape) - rank - 1} being empty"
+            )
+        shape = _adaptive_shape(self, output_size, rank, name)
         strides = suggested_strides(self, shape) if rank == 2 else None
         return OutSpec(shape, self.dtype, strides), OutSpec(shape, torch.int64, strides)
 
@@ -149,11 +158,47 @@ def adaptive_max_pool(rank: int) -> Row:
 
 
 def fractional_max_pool(rank: int) -> Row:
+    name = "fractional_max_pool2d()" if rank == 2 else "fractional_max_pool3d_out()"
+
     def rule(self: Meta, kernel: Shape, output_size: Shape, samples: Meta) -> tuple[OutSpec, OutSpec]:
+        counted = "Ints" if rank == 2 else "three Ints"
+        for argument, values in (("kernel_size", kernel), ("output_size", output_size)):
+            message = f"fractional_max_pool{rank}d: {argument} must either be a single Int or tuple of {counted}"
+            require(len(values) == rank, message)
+        _check_fractional(self, rank, name)
+        for where, size, k, out in zip(
+            ("time", "height", "width")[-rank:], self.shape[-rank:], kernel, output_size, strict=True
+        ):
+            fits = out + k - 1 < size + (rank == 2)  # in 3-D the last place can't be reached
+            require(fits, f"{name}: pool {where} {k} too large relative to input {where} {size}")
+        _check_samples(self, samples, rank)
         shape = (*self.shape[:-rank], *output_size)
+        require(
+            min(output_size) >= 0, f"Trying to create tensor with negative dimension {min(output_size)}: {shown(shape)}"
+        )
         return OutSpec(shape, self.dtype), OutSpec(shape, torch.int64)
 
     return rule
+
+
+def _check_fractional(self: Meta, rank: int, name: str) -> None:
+    where = len(self.shape) - rank - 1
+    require(where in (0, 1), f"{name}: Expected {rank + 1}D or {rank + 2}D tensor, but got: {shown(self.shape)}")
+    if 0 in self.shape[where:]:
+        fail(
+            f"{name}: Expected input to have non-zero size for non-batch dimensions, but got{shown(self.shape)} "
+            f"with dimension {where + self.shape[where:].index(0)} being empty."
+        )
+
+
+def _check_samples(self: Meta, samples: Meta, rank: int) -> None:
+    require(samples.dtype is self.dtype, "Expect _random_samples to have the same dtype as input")
+    rank_given = len(samples.shape)
+    require(rank_given == 3, f"Expect _random_samples to have 3 dimensions, got {rank_given}")
+    batch, (images, channels, dims) = self.shape[0] if len(self.shape) == rank + 2 else 1, samples.shape
+    require(images >= batch, "Expect _random_samples.size(0) no less then input batch size.")
+    require(channels == self.shape[-rank - 1], "Expect _random_samples.size(1) equals to input channel size.")
+    require(dims == rank, f"Expect _random_samples.size(2) equals to {rank}; got {dims}.")
 
 
 def max_unpool(rank: int) -> Row:
