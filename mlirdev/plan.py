@@ -119,7 +119,28 @@ ERROR_NONE, ERROR_INDEX, ERROR_ASSERT, ERROR_DIVISION = 0, 1, 2, 3
 INDEX_HIGH = "index must be smaller than dim size"
 INDEX_LOW = "index must be larger or equal to 0"
 ZERO_DIVISION = "ZeroDivisionError"
-CHECKS = {INDEX_HIGH: ERROR_INDEX, INDEX_LOW: ERROR_INDEX, ZERO_DIVISION: ERROR_DIVISION}
+# Of values, in eager's words, each with a code of its own from ERROR_VALUE on; {0} is the value, {1} its bound.
+MASK_SELECTS = "shape mismatch: {1} values for a mask that selects {0} elements"
+SOURCE_TOO_SHORT = "Number of elements of source < number of ones in mask"
+REPEATS_NEGATIVE = "repeats can not be negative"
+REPEATS_TOTAL = "allocated size does not match required size"
+SEGMENTS_TOTAL = "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis) when !unsafe."
+RANGE_NOT_FINITE = "the range of the values is not finite"
+VALUE_CHECKS = (
+    MASK_SELECTS,
+    SOURCE_TOO_SHORT,
+    REPEATS_NEGATIVE,
+    REPEATS_TOTAL,
+    SEGMENTS_TOTAL,
+    RANGE_NOT_FINITE,
+)
+ERROR_VALUE = 16
+CHECKS = {
+    INDEX_HIGH: ERROR_INDEX,
+    INDEX_LOW: ERROR_INDEX,
+    ZERO_DIVISION: ERROR_DIVISION,
+    **{message: ERROR_VALUE + i for i, message in enumerate(VALUE_CHECKS)},
+}
 
 
 # --- what a plan does ----------------------------------------------------------------------------

@@ -213,16 +213,26 @@ class Emitter:
         self, bounds: Sequence[ir.Value], init: ir.Value, body: Callable[[list[ir.Value], ir.Value], ir.Value]
     ) -> ir.Value:
         """Nested loops in order, from 0 to each bound: body(indices, tensor) gives the next tensor."""
+        return self.nest(bounds, [init], lambda at, carried: [body(at, carried[0])])[0]
+
+    def nest(
+        self,
+        bounds: Sequence[ir.Value],
+        inits: Sequence[ir.Value],
+        body: Callable[[list[ir.Value], list[ir.Value]], Sequence[ir.Value]],
+    ) -> list[ir.Value]:
+        """`loops` that carry several values: body(indices, values) gives the next ones."""
         if not bounds:
-            return body([], init)
+            return list(body([], list(inits)))
         zero, one = self.constant(0, self.index), self.constant(1, self.index)
-        loop = ir.Operation.create("scf.for", results=[init.type], operands=[zero, bounds[0], one, init], regions=1)
-        block = ir.Block.create_at_start(loop.regions[0], [self.index, init.type], [loop.location] * 2)
+        types = [v.type for v in inits]
+        loop = ir.Operation.create("scf.for", results=types, operands=[zero, bounds[0], one, *inits], regions=1)
+        block = ir.Block.create_at_start(loop.regions[0], [self.index, *types], [loop.location] * (1 + len(types)))
         with ir.InsertionPoint(block):
-            i, carried = block.arguments
-            inner = self.loops(bounds[1:], carried, lambda indices, tensor: body([i, *indices], tensor))
-            self.builder.create("scf.yield", [], [inner])
-        return loop.results[0]
+            i, *carried = block.arguments
+            inner = self.nest(bounds[1:], carried, lambda indices, values: body([i, *indices], values))
+            self.builder.create("scf.yield", [], inner)
+        return list(loop.results)
 
     def iteration(self, dim: int) -> ir.Value:
         """linalg.index, as i64."""

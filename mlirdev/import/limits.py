@@ -27,38 +27,22 @@ def _spec(arg: Arg, specs: Specs) -> TensorSpec:
 
 
 def _by_mask(node: Node, specs: Specs) -> str | None:
-    """Bool indices: how many elements they pick is known only when run."""
+    """Bool indices: recording replaces them, but for one alone that values are put by."""
     indices = node.args[1]
     assert isinstance(indices, tuple)
-    masks = [i for i in indices if isinstance(i, Ref) and specs[i.value].dtype in (DType.i1, DType.u8)]
+    given = [i for i in indices if isinstance(i, Ref)]
+    masks = [i for i in given if specs[i.value].dtype in (DType.i1, DType.u8)]
     if not masks:
         return _into_empty(node, specs)
     if "index_put" not in node.op:
         return "a bool index gives a size that is known only when run"
-    values = _spec(node.args[2], specs)
-    single = all(d == 1 for d in values.shape)
-    alone = len(masks) == 1 and all(i is None or i in masks for i in indices)
-    return None if single and alone else "a bool index with more than one value"
+    return None if len(given) == 1 else "a bool index among others"
 
 
 def _into_empty(node: Node, specs: Specs) -> str | None:
     """No index fits a dim of size 0; the host raises what PyTorch raises."""
     shape = _spec(node.args[0], specs).shape
     return "indices into a dim of size 0" if 0 in shape and 0 not in node.results[0].shape else None
-
-
-def _from_nothing(node: Node, specs: Specs) -> str | None:
-    return "an empty source" if 0 in _spec(node.args[2], specs).shape else None
-
-
-def _runtime_line(node: Node, specs: Specs) -> str | None:
-    """The sorted dim has to be known when compiled."""
-    position = 2 if node.op.endswith(("topk.default", "kthvalue.default", ".stable")) else 1
-    spec, dim = _spec(node.args[0], specs), node.args[position]
-    assert isinstance(dim, int)
-    return (
-        None if not spec.shape or isinstance(spec.shape[dim], int) else "the sorted dim's size is known only when run"
-    )
 
 
 def _negative_power(node: Node, specs: Specs) -> str | None:
@@ -101,15 +85,6 @@ _LIMITS: dict[str, Limit] = {
         _by_mask,
     ),
     **dict.fromkeys(("aten.embedding.default", "aten.gather.default", "aten.index_select.default"), _into_empty),
-    **dict.fromkeys(
-        (
-            *(f"aten.{n}.{o}" for n in ("sort", "argsort") for o in ("default", "stable")),
-            "aten.topk.default",
-            "aten.kthvalue.default",
-        ),
-        _runtime_line,
-    ),
-    "aten.masked_scatter.default": _from_nothing,
     "aten.pow.Tensor_Scalar": _negative_power,
     **dict.fromkeys(_SPATIAL, _runtime_spatial),
     "aten.constant_pad_nd.default": _runtime_amounts,

@@ -2,7 +2,8 @@
 
 functional   resolve ─► record ─► tensors
 mutable      the functional overload's recording ─► written to the targets
-neither      (no entry, nothing functional to map to) ─► fallback.py
+no entry     what SELECTIONS has for it: values decide the result's size
+neither      (nothing functional to map to, no selection) ─► fallback.py
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from torch import Tensor
 
 from mlirdev.lazy import views
 from mlirdev.lazy.fallback import run_on_cpu
+from mlirdev.lazy.handlers import SELECTIONS
 from mlirdev.lazy.overloads import Overload, overload_of
 from mlirdev.lazy.quick import shortened
 from mlirdev.lazy.record import record
-from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, whole_cell, write
+from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, read, whole_cell, write
 from mlirdev.lazy.trace import Cell
 
 Handler = Callable[..., Any]
@@ -30,11 +32,13 @@ def functional(op: Op) -> Handler:
     """The handler of an overload that writes nothing."""
     overload = overload_of(op)
     wrap = _wrapper(op)
+    name = short_name(op)
 
     def handler(*args: Any, **kwargs: Any) -> Any:
         entry, call = overload.resolve(args, kwargs)
         if entry is None:
-            return run_on_cpu(op, args, kwargs, "data_dependent")
+            selection = SELECTIONS.get(name)
+            return selection(*args, **kwargs) if selection else run_on_cpu(op, args, kwargs, "data_dependent")
         return wrap(entry.returned(record(entry, call.cells, call.scalars)))
 
     return shortened(op, lambda: overload, handler, in_place=False)
@@ -79,14 +83,30 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
         written = targets.of(args, kwargs)
         call_kwargs = {n: v for n, v in kwargs.items() if n in functional.positions} if targets.out else kwargs
         entry, call = functional.resolve(args, call_kwargs)
-        if entry is None or any(t.device.type != DEVICE_TYPE for t in written):
+        if any(t.device.type != DEVICE_TYPE for t in written):
             return run_on_cpu(op, args, kwargs, "data_dependent")
-        results = record(entry, call.cells, call.scalars)
+        if entry is not None:
+            results: Sequence[Cell] = record(entry, call.cells, call.scalars)
+        elif short_name(functional.op) in SELECTIONS:
+            results = _selected(functional.op, args, call_kwargs)
+        else:
+            return run_on_cpu(op, args, kwargs, "data_dependent")
         for tensor, value in zip(written, results[-len(written) :], strict=True):
             store(tensor, value, resize=targets.out)
         return targets.returned(written)
 
     return shortened(op, overload, handler, in_place=True) if op._schema.name.endswith("_") else handler
+
+
+def short_name(op: Op) -> str:
+    """The overload's name as tables of handlers have it."""
+    return str(op).removeprefix("aten.").removesuffix(".default")
+
+
+def _selected(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Cell]:
+    """The results of an overload whose results' sizes depend on values."""
+    answer = SELECTIONS[short_name(op)](*args, **kwargs)
+    return [read(t) for t in (answer if isinstance(answer, (tuple, list)) else [answer])]
 
 
 class _Targets:

@@ -24,7 +24,7 @@ from mlirdev.lazy.launchables import Launchable, launchables
 from mlirdev.lazy.lines import here, source_line
 from mlirdev.lazy.trace import Cell, Trace, recorder, renew
 from mlirdev.options import options
-from mlirdev.plan import ERROR_DIVISION, ERROR_INDEX, Launch
+from mlirdev.plan import ERROR_DIVISION, ERROR_INDEX, ERROR_VALUE, VALUE_CHECKS, Launch
 from mlirdev.runtime import Buffer
 
 _lock = threading.RLock()
@@ -143,4 +143,6 @@ def _error(code: int, value: int, bound: int, where: SourceLine | None) -> Excep
         return IndexError(f"index {value} is out of bounds for a dimension of size {bound}{at}")
     if code == ERROR_DIVISION:
         return RuntimeError(f"ZeroDivisionError{at}")  # in eager's words
+    if code >= ERROR_VALUE:
+        return RuntimeError(VALUE_CHECKS[code - ERROR_VALUE].format(value, bound) + at)
     return RuntimeError(f"a check failed on the device: {value} against {bound}{at}")

@@ -8,6 +8,8 @@ from typing import Any
 HANDLERS: dict[str, Callable[..., Any]] = {}
 # Written in PyTorch's ops, whose derivatives are theirs.
 COMPOSITES: dict[str, Callable[..., Any]] = {}
+# What runs in place of a node where values decide the result's size; by the functional overload's name.
+SELECTIONS: dict[str, Callable[..., Any]] = {}
 
 
 def handles(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -25,6 +27,16 @@ def composes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         COMPOSITES.update(dict.fromkeys(names, function))
+        return function
+
+    return add
+
+
+def selects(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function for calls of these overloads whose result's size depends on values."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        SELECTIONS.update(dict.fromkeys(names, function))
         return function
 
     return add

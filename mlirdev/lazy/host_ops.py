@@ -115,12 +115,32 @@ def lstm_cell_backward(
     return gates, cell * f, gates.sum(0) if has_bias else None
 
 
+def nonzero(mask: Tensor, count: int) -> Tensor:
+    return torch.nonzero(mask).reshape(count, mask.dim())
+
+
+def sort_lines(x: Tensor) -> Tensor:
+    """The stable permutation that sorts a matrix's lines."""
+    order = list(range(x.shape[0]))
+    for column in reversed(range(x.shape[1])):
+        keys = x[order, column]
+        order = [order[i] for i in keys.argsort(stable=True).tolist()]
+    return torch.tensor(order, dtype=torch.int64)
+
+
+def repeated(repeats: Tensor, size: int) -> Tensor:
+    return torch.repeat_interleave(repeats, output_size=size)
+
+
 OWN_OPS: dict[str, Callable[..., Any]] = {
     "mlirdev.strided_read": strided_read,
     "mlirdev.strided_write": strided_write,
     "mlirdev.bitcast": bitcast,
     "mlirdev.empty": empty,
     "mlirdev.philox": philox,
+    "mlirdev.nonzero": nonzero,
+    "mlirdev.sort_lines": sort_lines,
+    "mlirdev.repeated": repeated,
     "aten.linear_backward.default": linear_backward,
     "aten._thnn_fused_lstm_cell.default": lstm_cell,
     "aten._thnn_fused_lstm_cell_backward_impl.default": lstm_cell_backward,

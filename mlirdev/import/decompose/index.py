@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from mlirdev.dtypes import DType
 from mlirdev.graph import Arg, Node, Ref
+from mlirdev.plan import PlanDim
 
 from .. import dims
 from ..dims import Shape, int_of, wrap
 from ..promotion import widened
 from ..registry import decomposition
-from ..tensor import Tensor, spec_of
+from ..tensor import Number, Tensor, sizes, spec_of
 from .elementwise import computing, number
 
 if TYPE_CHECKING:
@@ -83,18 +84,46 @@ def index_put(rw: Rewriter, node: Node) -> Tensor:
     dtype = widened(node.results[0].dtype) if accumulate else node.results[0].dtype
     base, source = rw.tensor(x, dtype), rw.tensor(values, dtype)
     tensors = _tensors(rw, indices)
-    first = next(t for t in tensors if t is not None)
-    if first.dtype is DType.i1:
-        return _put_by_mask(rw, base, tensors, source, bool(accumulate))
+    at, first = next((i, t) for i, t in enumerate(tensors) if t is not None)
+    if first.dtype in (DType.i1, DType.u8):
+        return _put_by_mask(rw, base, at, first.to(DType.i1), source, bool(accumulate))
     return rw.put(base, tensors, source.expand(_indexed_shape(base, tensors)), bool(accumulate))
 
 
-def _put_by_mask(rw: Rewriter, x: Tensor, masks: Sequence[Tensor | None], value: Tensor, accumulate: bool) -> Tensor:
-    """One mask and one value; `limits.py` has seen to that."""
-    at, mask = next((i, m) for i, m in enumerate(masks) if m is not None)
-    mask = mask.view((*mask.shape, *[1] * (x.rank - at - mask.rank)))
-    value = value.view(())
-    return rw.where(mask, x + value if accumulate else value, x)
+def _put_by_mask(rw: Rewriter, x: Tensor, at: int, mask: Tensor, values: Tensor, accumulate: bool) -> Tensor:
+    """One mask over the dims from `at` on. A value that is the same for all selected slices is put without counting."""
+    before, after = x.shape[:at], x.shape[at + mask.rank :]
+    lead = values.rank - len(after)
+    count = values.shape[lead - 1] if lead > 0 else 1
+    if count != 1:
+        wanted = values.expand((*before, count, *after))
+        return masked_put(rw, x, at, mask, wanted, count, accumulate, True)
+    where = mask.view((*mask.shape, *[1] * len(after)))
+    shape = values.shape if lead <= 0 else (*values.shape[: lead - 1], *[1] * mask.rank, *values.shape[lead:])
+    value = values.view(shape)
+    return rw.where(where, x + value if accumulate else value, x)
+
+
+def masked_put(
+    rw: Rewriter, x: Tensor, at: int, mask: Tensor, values: Tensor, count: PlanDim, accumulate: bool, exact: bool
+) -> Tensor:
+    """x with the next slice of `values` (count of them in dim `at`) at each true place of the mask."""
+    before, after = (dims.product(d) for d in (x.shape[:at], x.shape[at + mask.rank :]))
+    if 0 in x.shape:
+        return x
+    rows = count
+    if 0 in values.shape:  # no place to read from; that nothing is selected is checked all the same
+        values, rows = rw.zeros((before, 1, after), x.dtype), 1
+    args: list[Arg] = [
+        x.view((before, mask.numel, after)).ref,
+        mask.view((mask.numel,)).ref,
+        values.view((before, rows, after)).ref,
+        *sizes([count]),
+        accumulate,
+        exact,
+    ]
+    spec = spec_of((before, mask.numel, after), x.dtype)
+    return rw.emit("own.masked_put", args, [spec])[0].view(x.shape)
 
 
 def _indexed_shape(x: Tensor, tensors: Sequence[Tensor | None]) -> Shape:
@@ -220,12 +249,33 @@ def masked_scatter(rw: Rewriter, node: Node) -> Tensor:
     shape = node.results[0].shape
     x, mask = rw.tensor(node.args[0]).expand(shape), rw.tensor(node.args[1], DType.i1).expand(shape)
     source = rw.tensor(node.args[2], x.dtype)
-    if 0 in shape:
-        return x
-    flat = mask.view((mask.numel,))
-    ordinal = rw.emit("own.scan", [flat.to(DType.i64).ref, 0, "add"], [spec_of(flat.shape, DType.i64)])[0]
-    taken = rw.take(source.view((source.numel,)), rw.where(flat, ordinal - 1, 0))
-    return rw.where(mask, taken.view(shape), x)
+    return masked_put(rw, x, 0, mask, source.view((source.numel,)), source.numel, False, False)
+
+
+@decomposition("aten.masked_scatter_backward.default")
+def masked_scatter_backward(rw: Rewriter, node: Node) -> Tensor:
+    """The gradients of the true places, in order, then zeros."""
+    grad, mask = rw.tensor(node.args[0]), rw.tensor(node.args[1], DType.i1)
+    shape, result = dims.broadcast(grad.shape, mask.shape), node.results[0]
+    if 0 in shape or 0 in result.shape:
+        return rw.zeros(result.shape, result.dtype)
+    count = dims.product(result.shape)
+    place = first_places(rw, mask.expand(shape), count, -1).view((count,))
+    found = place.compare("ge", 0)
+    grad = grad.expand(shape)
+    taken = rw.take(grad.view((grad.numel,)), rw.where(found, place, 0))
+    return rw.where(found, taken, rw.zeros((), taken.dtype)).view(result.shape)
+
+
+def first_places(rw: Rewriter, mask: Tensor, count: PlanDim, fill: Number) -> Tensor:
+    """The places of the first `count` true elements in the flattened mask, then `fill`."""
+    return rw.emit("own.nonzero", [mask.view((mask.numel,)).ref, fill], [spec_of((count, 1), DType.i64)])[0]
+
+
+@decomposition("aten.nonzero_static.default")
+def nonzero_static(rw: Rewriter, node: Node) -> Tensor:
+    x, result = rw.tensor(node.args[0], DType.i1), node.results[0]
+    return rw.emit("own.nonzero", [x.ref, number(node.args[2])], [result])[0]
 
 
 @decomposition("aten.index_copy.default")

@@ -87,7 +87,7 @@ def put(e: Emitter, node: Node) -> Sequence[ir.Value]:
     x, indices, values, accumulate = node.args
     spec = node.results[0]
     indexing = _Indexing(e, spec.shape, indices, wraps=True)
-    source, combine = e.tensor(values), _combiner(e, "sum" if accumulate else "", spec.dtype)
+    source, combine = e.tensor(values), combiner(e, "sum" if accumulate else "", spec.dtype)
 
     def body(at: list[ir.Value], carried: ir.Value) -> ir.Value:
         where = indexing.positions([e.to_i64(i) for i in at])
@@ -103,7 +103,7 @@ def scatter(e: Emitter, node: Node) -> Sequence[ir.Value]:
     assert isinstance(dim, int)
     assert isinstance(reduce, str)
     spec = node.results[0]
-    places, source, combine = e.tensor(idx), e.tensor(src), _combiner(e, reduce, spec.dtype)
+    places, source, combine = e.tensor(idx), e.tensor(src), combiner(e, reduce, spec.dtype)
 
     def body(at: list[ir.Value], carried: ir.Value) -> ir.Value:
         where = list(at)
@@ -122,7 +122,7 @@ def _bounds(e: Emitter, spec: TensorSpec) -> list[ir.Value]:
 Combine = Callable[[Callable[[], ir.Value], ir.Value], ir.Value]
 
 
-def _combiner(e: Emitter, reduce: str, dtype: DType) -> Combine:
+def combiner(e: Emitter, reduce: str, dtype: DType) -> Combine:
     """What is stored, given the old element (fetched if wanted) and the new one."""
     if not reduce:
         return lambda old, new: new

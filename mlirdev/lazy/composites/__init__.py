@@ -6,6 +6,7 @@
     random       Philox words made into distributions       ordering      record_stream
     linear_algebra   determinants of matrices that aren't contiguous
     recurrent    LSTM, GRU and RNN over sequences, in PyTorch's own ops
+    selecting    nonzero, masks as indices, …     uniqueness    unique and its kin: sizes that values decide
 
 Importing this fills `handlers.HANDLERS` and `handlers.COMPOSITES`.
 """
@@ -21,6 +22,8 @@ from mlirdev.lazy.composites import (
     random,
     recurrent,
     rnn,
+    selecting,
+    uniqueness,
 )
 
 __all__ = [
@@ -34,4 +37,6 @@ __all__ = [
     "random",
     "recurrent",
     "rnn",
+    "selecting",
+    "uniqueness",
 ]

@@ -14,6 +14,7 @@ from mlirdev.lazy.specs.layout import elementwise_strides, like_strides, numel, 
 from mlirdev.lazy.specs.types import DataDependentError, Meta, OutSpec, Shape, Table, rows
 
 INDEX_DTYPES = (torch.int64, torch.int32)
+MASK_DTYPES = (torch.bool, torch.uint8)
 
 
 def embedding(weight: Meta, indices: Meta, *_: Any) -> OutSpec:
@@ -162,14 +163,34 @@ def index(self: Meta, indices: tuple[Meta | None, ...]) -> OutSpec:
 def _tensor_indices(self: Meta, indices: tuple[Meta | None, ...]) -> tuple[list[int], list[Meta]]:
     positions = [i for i, meta in enumerate(indices) if meta is not None]
     tensors = [meta for meta in indices if meta is not None]
+    if _check_masks(self, indices):
+        raise DataDependentError("a mask as an index selects as many elements as it has true ones")
     for meta in tensors:
-        if meta.dtype in (torch.bool, torch.uint8):
-            raise DataDependentError("a mask as an index selects as many elements as it has true ones")
         if meta.dtype not in INDEX_DTYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if len(indices) > len(self.shape):
         raise IndexError(f"too many indices for tensor of dimension {len(self.shape)} (got {len(indices)})")
     return positions, tensors
+
+
+def _check_masks(self: Meta, indices: tuple[Meta | None, ...]) -> list[int]:
+    """The dims of self at which masks stand, each of which must have the shape of the dims that it covers."""
+    found, dim = [], 0
+    for meta in indices:
+        if meta is None or meta.dtype not in MASK_DTYPES:
+            dim += 1
+            continue
+        found.append(dim)
+        for i, size in enumerate(meta.shape):
+            if dim + i >= len(self.shape):
+                raise IndexError(f"too many indices for tensor of dimension {len(self.shape)}")
+            if size != self.shape[dim + i]:
+                raise IndexError(
+                    f"The shape of the mask {shown(meta.shape)} at index {i} does not match the shape of the indexed "
+                    f"tensor {shown(self.shape)} at index {dim + i}"
+                )
+        dim += len(meta.shape)
+    return found
 
 
 def _broadcast_indices(tensors: list[Meta]) -> Shape:
@@ -197,7 +218,8 @@ def _spread_index(meta: Meta, block: Shape, before: int, after: int) -> Meta:
 
 
 def index_put(self: Meta, indices: tuple[Meta | None, ...], values: Meta, *_: Any) -> OutSpec:
-    """A mask is fine here: the result has self's shape."""
+    """The result has self's shape, whatever a mask selects: how many matters only if there are other indices."""
+    masks = _check_masks(self, indices)
     if len(indices) > len(self.shape):
         raise IndexError(f"too many indices for tensor of dimension {len(self.shape)} (got {len(indices)})")
     require(
@@ -205,7 +227,26 @@ def index_put(self: Meta, indices: tuple[Meta | None, ...], values: Meta, *_: An
         f"Index put requires the source and destination dtypes match, got {title(self)} for the destination and "
         f"{title(values)} for the source.",
     )
+    given = [meta for meta in indices if meta is not None]
+    if masks and len(given) > 1:
+        raise DataDependentError("a mask among indices is broadcast by the number of its true elements")
+    if masks:
+        _check_masked_values(self, given[0], masks[0], values)
     return OutSpec(self.shape, self.dtype, like_strides(self))
+
+
+def _check_masked_values(self: Meta, mask: Meta, dim: int, values: Meta) -> None:
+    """The values have to fit the selected slices; along the slices their number is compared when they are put."""
+    after = self.shape[dim + len(mask.shape) :]
+    count = values.shape[-1 - len(after)] if len(values.shape) > len(after) else 1
+    wanted = (*self.shape[:dim], count, *after)
+    fits = len(values.shape) <= len(wanted)
+    fits &= all(a in (1, b) for a, b in zip(values.shape[::-1], wanted[::-1], strict=False))
+    require(
+        fits,
+        f"shape mismatch: value tensor of shape {shown(values.shape)} cannot be broadcast to indexing result of shape "
+        f"{shown(wanted)}",
+    )
 
 
 def masked_index(self: Meta, mask: Meta, indices: tuple[Meta | None, ...], fill: Any) -> OutSpec:
