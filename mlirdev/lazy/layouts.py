@@ -49,7 +49,8 @@ class Layout:
     """Shape, element type and strides (None: contiguous). Get one from `layout_of`.
 
     `quick_dtype` is what a tensor's dtype is compared with on the hot path: None, so that they never take it,
-    for complex dtypes, whose tensors may carry a conjugate bit, and for strides.
+    for complex dtypes, whose tensors may carry a conjugate bit, for strides, and for tensors without elements,
+    whose strides PyTorch's constructor gets wrong.
     """
 
     __slots__ = ("dtype", "nbytes", "quick_dtype", "shape", "spec", "stride")
@@ -58,7 +59,7 @@ class Layout:
         self.shape = shape
         self.dtype = dtype
         self.stride = stride
-        self.quick_dtype = None if dtype.is_complex or stride is not None else dtype
+        self.quick_dtype = None if dtype.is_complex or stride is not None or 0 in shape else dtype
         self.spec = TensorSpec(tuple(shape), dtype_of(dtype))
         self.nbytes = math.prod(shape) * dtype.itemsize
 

@@ -97,7 +97,7 @@ class _Table(dict[Any, "Entry | None"]):
             self[key] = None
             return None
         entry = overload.resolve(args, {})[0]
-        usable = entry is not None and len(entry.slots) == 1 and entry.layout.stride is None
+        usable = entry is not None and len(entry.slots) == 1 and entry.layout.quick_dtype is not None
         if target is not None and entry is not None:
             usable = usable and entry.layout is target.layout
         self[key] = entry if usable else None

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from mlirdev.lazy import views
-from mlirdev.lazy.layouts import Layout, layout_of
+from mlirdev.lazy.layouts import Layout, contiguous_stride, layout_of
 from mlirdev.lazy.trace import Cell, new_cell
 
 META = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
@@ -30,7 +30,9 @@ def new_tensor(cell: Cell) -> Tensor:
     layout = cell.layout
     tensor: Tensor = create(layout.shape, layout.dtype)
     tensor.untyped_storage().cell = cell  # type: ignore[attr-defined]
-    return tensor if layout.stride is None else restrided(tensor, layout.shape, layout.stride, 0)
+    if layout.stride is not None:
+        return restrided(tensor, layout.shape, layout.stride, 0)
+    return tensor if layout.nbytes else restrided(tensor, layout.shape, contiguous_stride(layout.shape), 0)
 
 
 def restrided(tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
