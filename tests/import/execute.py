@@ -28,7 +28,8 @@ PIPELINES = (
     "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-loops,canonicalize,cse)",
     "func.func(lower-affine),convert-scf-to-cf,func.func(math-extend-to-supported-types{target-type=f32},"
     "refback-expand-ops-for-llvm,arith-expand{include-bf16=true},math-expand-ops{ops=fpowi}),expand-strided-metadata,"
-    "lower-affine,convert-complex-to-standard,convert-ub-to-llvm,convert-vector-to-llvm,convert-math-to-llvm,"
+    "lower-affine,convert-complex-to-standard,convert-ub-to-llvm,convert-vector-to-llvm,"
+    "convert-math-to-llvm{approximate-log1p=false},"
     "convert-math-to-libm,convert-complex-to-libm,convert-arith-to-llvm,convert-index-to-llvm,finalize-memref-to-llvm,"
     "convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse",
 )

@@ -13,9 +13,18 @@ from .calls import check, isolated
 from .cases import FAMILIES
 from .edges import edges
 from .rare import rare
+from .special import special
 
-ALL = {**FAMILIES, "edges": edges, "rare": rare}
-CASES = [pytest.param(case, id=f"{family}/{name}") for family, make in ALL.items() for name, case in make()]
+ALL = {**FAMILIES, "edges": edges, "rare": rare, "special": special}
+# Of the special functions, which are many, the fast run has one per way of computing.
+FAST = {"lgamma", "erfcx", "airy_ai", "chebyshev_polynomial_v", "nextafter"}
+CASES = [
+    pytest.param(
+        case, id=f"{family}/{name}", marks=[pytest.mark.slow] if family == "special" and name not in FAST else []
+    )
+    for family, make in ALL.items()
+    for name, case in make()
+]
 
 
 @pytest.fixture(scope="module")

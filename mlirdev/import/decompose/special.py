@@ -32,6 +32,68 @@ def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
     return value
 
 
+# What own/special computes, by ATen's name: in f32 or f64.
+_UNARY = """
+lgamma digamma i0 special_i0e special_i1 special_i1e special_modified_bessel_i0 special_modified_bessel_i1
+special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0
+special_scaled_modified_bessel_k1 special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
+special_spherical_bessel_j0 special_airy_ai special_erfcx special_ndtri special_log_ndtr
+"""
+_POLYNOMIALS = """
+chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h
+hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t
+shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w
+"""
+
+
+@decomposition(
+    *(f"aten.{name}.default" for name in _UNARY.split()),
+    *(f"aten.special_{n}.{o}" for n in _POLYNOMIALS.split() for o in ("default", "x_scalar", "n_scalar")),
+    *(f"aten.special_zeta.{o}" for o in ("default", "self_scalar", "other_scalar")),
+    "aten.igamma.default",
+    "aten.igammac.default",
+)
+def special(rw: Rewriter, node: Node) -> Tensor:
+    name = node.op.split(".")[1]
+    return rw.own(f"own.{name}", *(rw.tensor(a, computing(node)) for a in node.args))
+
+
+@decomposition("aten.polygamma.default")
+def polygamma(rw: Rewriter, node: Node) -> Tensor:
+    """(−1)^(n + 1) n! ζ(n + 1, x); the factorial by lgamma in the dtype that is computed in, as on the CPU."""
+    n = node.args[0]
+    assert isinstance(n, int)
+    x = rw.tensor(node.args[1], computing(node))
+    if n < 2:
+        return rw.own("own.trigamma" if n else "own.digamma", x)
+    sign = 1.0 if n % 2 else -1.0
+    factorial = rw.own("own.lgamma", rw.full((), n + 1.0, x.dtype)).exp()
+    return factorial * sign * rw.own("own.special_zeta", rw.full((), n + 1.0, x.dtype), x)
+
+
+@decomposition("aten.mvlgamma.default")
+def mvlgamma(rw: Rewriter, node: Node) -> Tensor:
+    """Σ_i lgamma(x − i/2), i < p, and p(p − 1)/4 · log π."""
+    x, p = rw.tensor(node.args[0], computing(node)), node.args[1]
+    assert isinstance(p, int)
+    halves = rw.iota((1.0 - p) / 2.0, 0.5, p, x.dtype)
+    terms = rw.own("own.lgamma", x.unsqueeze(-1) + halves)
+    return terms.sum([x.rank]) + p * (p - 1) * 0.25 * 1.1447298858494002
+
+
+@decomposition("aten.special_entr.default")
+def entr(rw: Rewriter, node: Node) -> Tensor:
+    x = rw.tensor(node.args[0], computing(node))
+    value = rw.where(x > 0.0, -x * x.log(), rw.where(x.compare("eq", 0.0), rw.zeros((), x.dtype), -float("inf")))
+    return rw.where(x.compare("ne", x), x, value)
+
+
+@decomposition("aten.special_xlog1py.default", "aten.special_xlog1py.self_scalar", "aten.special_xlog1py.other_scalar")
+def xlog1py(rw: Rewriter, node: Node) -> Tensor:
+    x, y = (rw.tensor(v, computing(node)) for v in node.args)
+    return rw.where(y.compare("ne", y), y, rw.where(x.compare("eq", 0.0), 0.0, x * y.unary("log1p")))
+
+
 @decomposition("aten.erfinv.default", "aten.special_erfinv.default")
 def erfinv(rw: Rewriter, node: Node) -> Tensor:
     """A rational approximation, then two steps of Newton's."""
@@ -81,3 +143,13 @@ def logspace(rw: Rewriter, node: Node) -> Tensor:
 @decomposition("aten._efficientzerotensor.default")
 def efficient_zeros(rw: Rewriter, node: Node) -> Tensor:
     return rw.zeros(node.results[0].shape, node.results[0].dtype)
+
+
+@decomposition("aten.nextafter.default")
+def nextafter(rw: Rewriter, node: Node) -> Tensor:
+    return rw.own("own.nextafter", *(rw.tensor(a, node.results[0].dtype) for a in node.args))
+
+
+@decomposition("aten.frexp.Tensor")
+def frexp(rw: Rewriter, node: Node) -> list[Tensor]:
+    return rw.emit("own.frexp", [rw.tensor(node.args[0]).ref], node.results)

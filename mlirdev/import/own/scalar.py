@@ -30,7 +30,7 @@ def broadcast_map(operand: Shape, result: Shape) -> Map:
     return [None if d == 1 else offset + i for i, d in enumerate(operand)]
 
 
-def _elementwise(body: Callable[[Emitter, DType], Body]) -> Callable[[Emitter, Node], Sequence[ir.Value]]:
+def elementwise(body: Callable[[Emitter, DType], Body]) -> Callable[[Emitter, Node], Sequence[ir.Value]]:
     def emit(e: Emitter, node: Node) -> Sequence[ir.Value]:
         spec = node.results[0]
         inputs = [(e.tensor(a), broadcast_map(e.spec(a).shape, spec.shape)) for a in node.args]
@@ -244,6 +244,6 @@ _BODIES: dict[str, Callable[[Emitter, DType], Body]] = {
     "shr": _shift("shr"),
     "gcd": _gcd,
 }
-OWN.update({f"own.{name}": _elementwise(body) for name, body in _BODIES.items()})
+OWN.update({f"own.{name}": elementwise(body) for name, body in _BODIES.items()})
 OWN.update({f"own.{name}": _comparison(name) for name in _PREDICATES})
 OWN["own.cast"] = _cast
