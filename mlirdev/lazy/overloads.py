@@ -90,7 +90,12 @@ class Overload:
     @functools.cached_property
     def has_varying_default(self) -> bool:
         """Is there a run-time scalar among the defaults, which a recording takes as if it had been given?"""
-        return any(p.varies and type(p.default) in _SCALAR_TYPES for p in self.params)
+        return any(
+            p.kind in ("scalar", "tensor")
+            and type(p.default) in _SCALAR_TYPES
+            and not structural_scalar(self.name, p.name, p.default)
+            for p in self.params
+        )
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """All arguments in schema order."""

@@ -130,3 +130,10 @@ def test_every_argument_has_a_class() -> None:
             found = argument_class(argument, name)
             assert (found == "tensor") == ("Tensor" in str(argument.real_type)), (name, argument)
             assert found in ("tensor", "scalar", "size", "structural")
+
+
+def test_a_default_is_recorded_as_if_it_had_been_given() -> None:
+    """softplus's threshold is 20, a run-time scalar, though other values of it would be structural."""
+    x = torch.randn(5)
+    y = torch.nn.functional.softplus(x.to("mlirdev"))
+    torch.testing.assert_close(y.cpu(), torch.nn.functional.softplus(x))
