@@ -40,8 +40,10 @@ def flush(trace: Trace, cause: str) -> None:
         if trace not in recorder.parked:
             recorder.parked.append(trace)
             renew(trace)
-        _launch(trace, cause)
+        buffers = _launch(trace, cause)
         trace.done = True
+        # Cells of other threads that took a value over while it was being launched: see Cell.assign.
+        _hand_out(buffers, trace, trace.cells())
         recorder.parked.remove(trace)
         trace.clear()
 
@@ -55,11 +57,12 @@ def flush_stream(stream: Any, cause: str) -> None:
         flush(current, cause)
 
 
-def _launch(trace: Trace, cause: str) -> None:
+def _launch(trace: Trace, cause: str) -> dict[int, Buffer]:
+    """Launch; the memory of the values that cells hold, by number."""
     start = time.perf_counter()
     cells = trace.cells()
     if not cells:
-        return
+        return {}
     layouts = tuple([layout for _, layout in trace.inputs])
     key = (tuple(trace.code), layouts, options.target, options.pipeline, options.compile)
     launchable = launchables.find(key, _numbers(cells))
@@ -75,14 +78,23 @@ def _launch(trace: Trace, cause: str) -> None:
     if launchable.executable.host and options.compile != "reference":
         _report_host_nodes(trace, launchable)
     buffers = dict(zip(launchable.outputs, _run(trace, launchable, wait=cause == "value"), strict=True))
-    for cell in cells:
-        cell.buffer = buffers[cell.number]
+    _hand_out(buffers, trace, cells)
     emit(_event(trace, launchable, cause, hit, start))
+    return buffers
 
 
-def _numbers(cells: list[Cell]) -> tuple[int, ...]:
+def _hand_out(buffers: dict[int, Buffer], trace: Trace, cells: list[tuple[Cell, int]]) -> None:
+    """Give each cell its value's memory, but where another thread gave it another value meanwhile."""
+    for cell, number in cells:
+        buffer = buffers.get(number)
+        # Atomic from here on: see trace.py.
+        if cell.trace is trace and cell.number == number:
+            cell.buffer = buffer
+
+
+def _numbers(cells: list[tuple[Cell, int]]) -> tuple[int, ...]:
     """The values that the cells hold."""
-    return tuple(sorted({cell.number for cell in cells}))
+    return tuple(sorted({number for _, number in cells}))
 
 
 def _report_host_nodes(trace: Trace, launchable: Launchable) -> None:

@@ -87,12 +87,12 @@ def record_chain(entries: Sequence[Entry], cell: Cell) -> Cell:
     return result
 
 
-def hold(trace: Trace, number: int, layout: Layout) -> Cell:
-    """A cell for a value that `trace` has already."""
+def hold(trace: Trace, number: int, layout: Layout) -> Cell | None:
+    """A cell for a value that `trace` has already; None if it is being launched, perhaps without that value."""
     cell = new_cell(layout)
     cell.trace, cell.number = trace, number
     trace.holders.append(weakref.ref(cell))
-    return cell
+    return None if trace.closed else cell
 
 
 def _open_trace(entry: Entry) -> Trace:

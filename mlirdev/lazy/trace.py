@@ -109,7 +109,8 @@ class Cell:
         self.trace, self.number, self.buffer = value.trace, value.number, value.buffer
         if value.buffer is None and value.trace is not None:
             value.trace.holders.append(weakref.ref(self))
-            if value.trace.done:  # launched between the two statements, on another thread
+            # Another thread may be launching: it looks for holders before, and once more when `done` is set.
+            if value.trace.done:
                 self.buffer = value.buffer
 
 
@@ -167,21 +168,22 @@ class Trace:
         self.views = {}
         self.first = None
 
-    def cells(self) -> list[Cell]:
-        """The cells whose value is pending here: what a launch must produce. Each once."""
+    def cells(self) -> list[tuple[Cell, int]]:
+        """The cells whose value is pending here, with its number: what a launch must produce. Each once."""
         references = list(self.holders)
         for entry in self.log[2::3]:
             if type(entry) is tuple:
                 references += entry
             elif entry is not None:
                 references.append(entry)
-        found = [cell for cell in [reference() for reference in references] if cell is not None]
-        return list({id(cell): cell for cell in found if cell.trace is self and cell.buffer is None}.values())
+        found = {id(cell): cell for cell in [reference() for reference in references] if cell is not None}
+        # Their numbers are read with their trace: another thread may give a cell another value meanwhile.
+        return [(cell, cell.number) for cell in found.values() if cell.trace is self and cell.buffer is None]
 
     def input(self, buffer: Buffer, layout: Layout) -> int:
         """The number of a new input. Which memory it is doesn't matter: that two values share some may be chance
         (both are ones, say), and must not make another graph."""
-        self.inputs.append((buffer, layout))
+        self.inputs += ((buffer, layout),)  # no call before its length is read, as above
         return -len(self.inputs)
 
 

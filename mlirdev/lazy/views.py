@@ -72,8 +72,9 @@ def record_read(cell: Cell, dtype: torch.dtype, size: Shape, stride: Shape, offs
     trace = current_trace()
     key = (enter(trace, cell), cell.layout, dtype, size, stride, offset)
     known = trace.views.get(key)
-    if known is not None:
-        return hold(trace, known, layout_of(size, dtype))
+    held = None if known is None else hold(trace, known, layout_of(size, dtype))
+    if held is not None:
+        return held
     result = record_chain(_read_entries(cell.layout, dtype, size, stride, offset), cell)
     if result.trace is trace:
         trace.views[key] = result.number
