@@ -40,6 +40,11 @@ class DType(str, Enum):
         return self in (DType.c64, DType.c128)
 
     @property
+    def real(self) -> DType:
+        """Of a complex type, that of its parts; else the type itself."""
+        return _PARTS.get(self, self)
+
+    @property
     def is_integer(self) -> bool:
         """True for signed and unsigned integers; False for bool."""
         return not (self.is_float or self.is_complex or self is DType.i1)
@@ -54,6 +59,7 @@ class DType(str, Enum):
 
 
 _FLOATS = frozenset({DType.f64, DType.f32, DType.f16, DType.bf16, DType.f8e5m2, DType.f8e4m3fn})
+_PARTS = {DType.c64: DType.f32, DType.c128: DType.f64}
 _ITEMSIZE = {
     DType.f64: 8,
     DType.f32: 4,

@@ -47,7 +47,8 @@ def _into_empty(node: Node, specs: Specs) -> str | None:
 
 def _negative_power(node: Node, specs: Specs) -> str | None:
     exponent = node.args[1]
-    negative = isinstance(exponent, int) and exponent < 0 and not node.results[0].dtype.is_float
+    dtype = node.results[0].dtype
+    negative = isinstance(exponent, int) and exponent < 0 and not (dtype.is_float or dtype.is_complex)
     return "an integer to a negative power" if negative else None
 
 

@@ -1,4 +1,8 @@
-"""Where rules on graph nodes register themselves; `table.py` reads it."""
+"""Where rules on graph nodes register themselves; `table.py` reads it.
+
+DECOMPOSITIONS   nodes of real numbers
+COMPLEX          nodes with a complex operand or result (pairs.py says what becomes of those)
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,19 @@ def decomposition(*ops: str) -> Callable[[Rule], Rule]:
 
     def register(rule: Rule) -> Rule:
         DECOMPOSITIONS.update(dict.fromkeys(ops, rule))
+        return rule
+
+    return register
+
+
+COMPLEX: dict[str, Rule] = {}
+
+
+def complex_rule(*ops: str) -> Callable[[Rule], Rule]:
+    """Register a rule for these overloads where complex numbers take part."""
+
+    def register(rule: Rule) -> Rule:
+        COMPLEX.update(dict.fromkeys(ops, rule))
         return rule
 
     return register

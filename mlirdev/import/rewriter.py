@@ -17,7 +17,7 @@ from mlirdev.errors import InternalError, LoweringError
 from mlirdev.graph import Arg, Graph, Node, Ref, ScalarRef, Size, TensorSpec
 from mlirdev.plan import PlanDim
 
-from . import dims, table
+from . import dims, pairs, table
 from .dims import Shape
 from .tensor import Number, Operand, Tensor, sizes, spec_of
 
@@ -61,6 +61,8 @@ class Rewriter:
         self.origin = 0
         # By number in the recorded graph: the number of the value here.
         self.numbers: dict[int, int] = {i: i for i in range(len(graph.inputs))}
+        # By number of a complex value: its parts, where they are known (pairs.py).
+        self.parts: dict[int, tuple[Tensor, Tensor]] = {}
 
     def replace(self, node: Node, first: int) -> None:
         args = tuple(self._renumbered(a) for a in node.args)
@@ -105,6 +107,8 @@ class Rewriter:
 
     def kept_binary(self, name: str, a: Tensor, b: Operand) -> Tensor:
         """add, sub or mul of operands that need no preparation."""
+        if a.dtype.is_complex:
+            return a + b if name == "add" else a - b if name == "sub" else a * b
         if not isinstance(b, Tensor) and not a.dtype.is_float:
             b = self.full((), b, a.dtype)  # torch-mlir breaks off at some products of a byte and a number
         shape = dims.broadcast(a.shape, b.shape) if isinstance(b, Tensor) else a.shape
@@ -119,7 +123,7 @@ class Rewriter:
         if isinstance(arg, Ref):
             value = Tensor(self, arg.value, self.specs[arg.value])
             return value if dtype is None else value.to(dtype)
-        if isinstance(arg, (bool, int, float, ScalarRef, Size)):
+        if isinstance(arg, (bool, int, float, complex, ScalarRef, Size)):
             return self.full((), arg, dtype or self.number_dtype(arg))
         raise InternalError(f"{arg!r} isn't a tensor operand")
 
@@ -132,9 +136,12 @@ class Rewriter:
     def number_dtype(self, arg: Number) -> DType:
         """The dtype that a number has by itself in torch."""
         kind = self.scalar_kinds[arg.index] if isinstance(arg, ScalarRef) else type(arg).__name__
-        return {"float": DType.f32, "bool": DType.i1}.get(kind, DType.i64)
+        return {"float": DType.f32, "bool": DType.i1, "complex": DType.c64}.get(kind, DType.i64)
 
     def full(self, shape: Shape, value: Number, dtype: DType) -> Tensor:
+        if dtype.is_complex:
+            re, im = pairs.parts_of_number(value)
+            return pairs.paired(self.full(shape, re, dtype.real), self.full(shape, im, dtype.real))
         return self._append(Node("own.full", (value,), (spec_of(shape, dtype),)))[0]
 
     def zeros(self, shape: Shape, dtype: DType) -> Tensor:
@@ -182,7 +189,7 @@ class Rewriter:
         for tensor in tensors:
             length = dims.add(length, tensor.shape[dim])
         spec = spec_of((*first.shape[:dim], length, *first.shape[dim + 1 :]), first.dtype)
-        return self._append(Node("own.concat", (tuple(t.ref for t in tensors), dim), (spec,)))[0]
+        return self.emit("own.concat", [tuple(t.ref for t in tensors), dim], [spec])[0]
 
     def padded(self, x: Tensor, amounts: Sequence[int], value: Number, shape: Shape) -> Tensor:
         """Amounts (before, after) from the last dim on, none negative."""

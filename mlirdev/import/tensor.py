@@ -19,7 +19,7 @@ from .dims import Shape
 if TYPE_CHECKING:
     from .rewriter import Rewriter
 
-Number = Union[bool, int, float, ScalarRef, Size]
+Number = Union[bool, int, float, complex, ScalarRef, Size]
 Operand = Union["Tensor", Number]
 
 

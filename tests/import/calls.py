@@ -20,6 +20,8 @@ from .execute import Program
 TOLERANCE = {
     torch.float32: (5e-5, 1e-5),
     torch.float64: (1e-10, 1e-10),
+    torch.complex64: (5e-5, 1e-5),
+    torch.complex128: (1e-10, 1e-10),
     torch.bfloat16: (1.6e-2, 1e-2),
     torch.float16: (2e-3, 2e-3),
 }

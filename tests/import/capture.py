@@ -84,6 +84,7 @@ class Capture:
             kind in ("number", "Scalar", "Optional[number]", "Tensor")
             and name not in STRUCTURAL
             and self.scalars_as_inputs
+            and not isinstance(value, complex)
         ):
             self.scalar_values.append(value)
             self.scalar_kinds.append(type(value).__name__)
@@ -92,7 +93,7 @@ class Capture:
             return Size(value)
         if "float" in kind and isinstance(value, int):
             return float(value)
-        if isinstance(value, (bool, int, float, str)):
+        if isinstance(value, (bool, int, float, complex, str)):
             return value
         raise TypeError(f"argument {name}: {value!r}")
 

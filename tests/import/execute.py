@@ -30,14 +30,14 @@ PIPELINES = (
     "refback-expand-ops-for-llvm,arith-expand{include-bf16=true},math-expand-ops{ops=fpowi}),expand-strided-metadata,"
     "lower-affine,convert-complex-to-standard,convert-ub-to-llvm,convert-vector-to-llvm,"
     "convert-math-to-llvm{approximate-log1p=false},"
-    "convert-math-to-libm,convert-complex-to-libm,convert-arith-to-llvm,convert-index-to-llvm,finalize-memref-to-llvm,"
+    "convert-math-to-libm,convert-complex-to-libm,convert-complex-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,finalize-memref-to-llvm,"
     "convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse",
 )
 
 TORCH = {
     DType.f64: torch.float64, DType.f32: torch.float32, DType.f16: torch.float16, DType.bf16: torch.bfloat16,
     DType.i64: torch.int64, DType.i32: torch.int32, DType.i16: torch.int16, DType.i8: torch.int8,
-    DType.u8: torch.uint8, DType.i1: torch.bool,
+    DType.u8: torch.uint8, DType.i1: torch.bool, DType.c64: torch.complex64, DType.c128: torch.complex128,
 }  # fmt: skip
 OURS = {t: d for d, t in TORCH.items()}
 

@@ -73,7 +73,7 @@ def _slope(rw: Rewriter, difference: Tensor, distance: Tensor, p: Number) -> Ten
         return difference / distance
     sign, size = difference.unary("sign"), difference.abs()
     if p in (0, 1):
-        return sign * float(p)
+        return sign * p
     if p == float("inf"):
         return rw.where(size.compare("eq", distance), sign, 0.0)
     less = rw.tensor(p, size.dtype) - 1.0

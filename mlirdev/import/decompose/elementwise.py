@@ -23,7 +23,7 @@ def computing(node: Node) -> DType:
 
 def is_one(arg: Arg) -> bool:
     """A literal 1: a factor that isn't there."""
-    return isinstance(arg, (int, float)) and arg == 1
+    return isinstance(arg, (int, float, complex)) and arg == 1
 
 
 def scaled(value: Tensor, factor: Number) -> Tensor:
@@ -47,7 +47,7 @@ def add(rw: Rewriter, node: Node) -> Tensor:
 
 
 def number(arg: Arg) -> Number:
-    assert isinstance(arg, (bool, int, float, ScalarRef))
+    assert isinstance(arg, (bool, int, float, complex, ScalarRef))
     return arg
 
 
@@ -125,7 +125,11 @@ def pow_scalar(rw: Rewriter, node: Node) -> Tensor:
     """Structural exponents become products and roots, as on the CPU."""
     dtype = computing(node)
     x, exponent = rw.tensor(node.args[0], dtype), node.args[1]
-    if isinstance(exponent, (int, float)) and exponent in _POWERS and (dtype.is_float or exponent in (0, 1, 2, 3)):
+    if (
+        isinstance(exponent, (int, float))
+        and exponent in _POWERS
+        and (dtype.is_float or dtype.is_complex or exponent in (0, 1, 2, 3))
+    ):
         return _POWERS[exponent](rw, x)
     return rw.own("own.pow", x, rw.tensor(exponent, dtype))
 

@@ -1,6 +1,6 @@
 """Reductions as the CPU defines them: NaN wins, the first of equals is found, sums run in order.
 
-own.reduce(x, axes, keep, kind)   kind: add, mul, max, min; on bools max is any and min is all
+own.reduce(x, axes, keep, kind)   kind: add, mul, max, min; on bools max is any and min is all; complex: mul alone
 own.arg(x, dim, "max" | "min")    (value, index) without dim `dim`; "last_nan" is the maximum with the last of NaNs
 own.scan(x, dim, "add" | "mul")   cumulative
 own.window(x, kernel, strides, dilations, kind)   over the last len(kernel) dims; no padding
@@ -9,6 +9,7 @@ own.window(x, kernel, strides, dilations, kind)   over the last len(kernel) dims
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from torch_mlir import ir
 
@@ -17,6 +18,7 @@ from mlirdev.graph import Node
 
 from ..dims import ints_of
 from ..emitter import Emitter
+from .complex import product
 from .registry import own
 from .scalar import named
 
@@ -30,6 +32,9 @@ _COMBINE = {
 
 def identity(e: Emitter, kind: str, dtype: DType) -> ir.Value:
     """What the reduction starts from."""
+    if dtype.is_complex:
+        one, zero = (e.constant(v, e.element_type(dtype.real)) for v in (1, 0))
+        return e.op("complex.create", e.element_type(dtype), one, zero)
     value: float = {"add": 0, "mul": 1}.get(kind, 0)
     if kind in ("max", "min"):
         value = _extreme(dtype, least=kind == "max")
@@ -54,7 +59,7 @@ def reduce(e: Emitter, node: Node) -> Sequence[ir.Value]:
     outer: list[int | None] = [None if d in axes else d for d in rank if keep or d not in axes]
     iterators = ["reduction" if d in axes else "parallel" for d in rank]
     init = e.filled(node.results[0].shape, identity(e, kind, spec.dtype))
-    combine = _COMBINE[kind](e, spec.dtype)
+    combine = partial(product, e, spec.dtype) if spec.dtype.is_complex else _COMBINE[kind](e, spec.dtype)
     return e.reduce([init], [(e.tensor(x), list(rank))], outer, iterators, lambda new, old: [combine(new, old)])
 
 
@@ -159,7 +164,7 @@ def scan(e: Emitter, node: Node) -> Sequence[ir.Value]:
     assert isinstance(dim, int)
     spec = node.results[0]
     source = e.tensor(x)
-    combine = e.add if which == "add" else e.mul
+    combine = e.add if which == "add" else partial(product, e, spec.dtype) if spec.dtype.is_complex else e.mul
     init = e.empty(spec.shape, e.element_type(spec.dtype))
 
     def body(at: list[ir.Value], carried: ir.Value) -> ir.Value:
