@@ -71,6 +71,7 @@ def _zeta(dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
 def special() -> list[Case]:
     shares = torch.cat([torch.rand(99), torch.rand(99) ** 20, torch.tensor([0.0, 1.0, -0.1, 1.1, NAN, 0.5])])
     halves = (torch.float16, torch.bfloat16)
+    ends = [(torch.tensor(0.5), torch.tensor(3)), (torch.tensor(2), 0.25), (-1, torch.tensor(1.5))]
     return [
         *((name, both(fn, wide)) for name, fn in UNARY.items()),
         ("ndtri", lambda: [S.ndtri(shares.to(d)) for d in DTYPES]),
@@ -84,6 +85,7 @@ def special() -> list[Case]:
         ("of-number", lambda: (S.zeta(2.5, wide(DTYPES[0]).abs()), S.hermite_polynomial_h(0.3, _orders(DTYPES[0])))),
         ("of-integers", lambda: [f(torch.arange(1, 9)) for f in (torch.lgamma, torch.digamma, torch.i0, S.erfcx)]),
         ("of-halves", lambda: [f(wide(d)) for d in halves for f in (torch.lgamma, torch.digamma, torch.i0, S.i1e)]),
+        ("linspace", lambda: [f(a, b, n) for f in (torch.linspace, torch.logspace) for n in (1, 6) for a, b in ends]),
         ("nextafter", lambda: [torch.nextafter(wide(d), wide(d).flip(0)) for d in (*DTYPES, *halves)]),
         ("frexp", lambda: [torch.frexp(wide(d)) for d in (*DTYPES, *halves)]),
     ]

@@ -89,18 +89,23 @@ def arange_start_step(rw: Rewriter, node: Node) -> Tensor:
     return rw.iota(_bound(node.args[0]), _bound(node.args[2]), spec.shape[0], spec.dtype)
 
 
-@decomposition("aten.linspace.default")
+@decomposition(*(f"aten.linspace.{o}" for o in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")))
 def linspace(rw: Rewriter, node: Node) -> Tensor:
-    """From both ends to the middle, so that the last element is the end itself."""
+    """The ends are of the result's dtype first; integers are computed in f64."""
     spec = node.results[0]
     count = dims.static(spec.shape[0])
     dtype = spec.dtype if spec.dtype.is_float else DType.f64
-    start, end = rw.tensor(node.args[0], dtype), rw.tensor(node.args[1], dtype)
+    start, end = (rw.tensor(a, spec.dtype).to(dtype) for a in node.args[:2])
+    return ramp(rw, start, end, end - start, count)
+
+
+def ramp(rw: Rewriter, start: Tensor, end: Tensor, extent: Tensor, count: int) -> Tensor:
+    """From both ends to the middle, so that the last element is the end itself."""
     if count == 1:
         return start.view((1,))
-    step = (end - start) / float(count - 1)
-    i = rw.iota(0, 1, count, DType.i64)
-    forward, backward = start + step * i.to(dtype), end - step * (float(count - 1) - i.to(dtype))
+    dtype, last = start.dtype, float(count - 1)
+    step, i = extent / last, rw.iota(0, 1, count, DType.i64)
+    forward, backward = start + step * i.to(dtype), end - step * (last - i.to(dtype))
     return rw.where(i < count // 2, forward, backward)
 
 

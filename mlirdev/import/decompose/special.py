@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from mlirdev.dtypes import DType
 from mlirdev.graph import Node
 
+from .. import dims
 from ..registry import decomposition
-from ..tensor import Operand, Tensor, spec_of
+from ..tensor import Operand, Tensor
 from .elementwise import computing
+from .factory import ramp
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter
@@ -131,13 +133,18 @@ def ldexp(rw: Rewriter, node: Node) -> Tensor:
     return x * rw.own("own.pow", rw.full((), 2.0, x.dtype), exponent)
 
 
-@decomposition("aten.logspace.default")
+@decomposition(*(f"aten.logspace.{o}" for o in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")))
 def logspace(rw: Rewriter, node: Node) -> Tensor:
-    """base to the power of what linspace gives."""
-    start, end, steps, base, _, *rest = node.args
-    spec = spec_of(node.results[0].shape, DType.f64)
-    exponent = rw.emit("aten.linspace.default", [start, end, steps, DType.f64, *rest], [spec])[0]
-    return rw.own("own.pow", rw.tensor(base, DType.f64), exponent)
+    """base to the power of what linspace gives, in f64; the ends, and floats' difference, are of the result's dtype."""
+    spec = node.results[0]
+    start, end = (rw.tensor(a, spec.dtype) for a in node.args[:2])
+    count = dims.static(spec.shape[0])
+    if count == 1:  # alone, the start stays as it is
+        start = rw.tensor(node.args[0], DType.f64)
+    first, last = start.to(DType.f64), end.to(DType.f64)
+    extent = (end - start).to(DType.f64) if spec.dtype.is_float and count > 1 else last - first
+    exponent = ramp(rw, first, last, extent, count)
+    return rw.own("own.pow", rw.tensor(node.args[3], DType.f64), exponent)
 
 
 @decomposition("aten._efficientzerotensor.default")
