@@ -5,6 +5,7 @@
     batch_norm   its hidden write of the stats  rnn           fused LSTM and GRU cells
     random       Philox words made into distributions       ordering      record_stream
     linear_algebra   determinants of matrices that aren't contiguous
+    fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
     recurrent    LSTM, GRU and RNN over sequences, in PyTorch's own ops
     selecting    nonzero, masks as indices, …     uniqueness    unique and its kin: sizes that values decide
 
@@ -17,6 +18,7 @@ from mlirdev.lazy.composites import (
     convolution,
     copies,
     factories,
+    fused_optimizers,
     linear_algebra,
     ordering,
     random,
@@ -32,6 +34,7 @@ __all__ = [
     "convolution",
     "copies",
     "factories",
+    "fused_optimizers",
     "linear_algebra",
     "ordering",
     "random",
