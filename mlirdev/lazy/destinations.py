@@ -1,0 +1,159 @@
+"""Unusual destinations: what `out=` names and what in-place ops write, where eager may refuse it.
+
+Mostly an op writes a tensor of its result's own dtype, every element of which has a place of its own. Where it
+doesn't (another dtype, expanded dims, memory that another operand shares in part), eager takes some and refuses
+others, by the rules of each kernel. So eager is asked: the op runs once on the CPU, on numbers laid out the same.
+Its answer holds for all calls with these layouts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves, tree_map
+
+from mlirdev.lazy.layouts import Layout
+from mlirdev.lazy.overlap import tensors_in
+from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, offset_of
+from mlirdev.lazy.trace import Cell
+
+Strides = tuple[int, ...]
+Dims = tuple[Strides, Strides]  # sizes and strides
+_answers: dict[Any, Exception | list[Dims]] = {}
+
+
+def agree_on_destinations(
+    op: torch._ops.OpOverload,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    written: Sequence[Tensor],
+    usual: Sequence[Layout],
+) -> Sequence[Strides | None]:
+    """The strides that eager gives each of these destinations when it resizes them to the sizes of `usual`, the
+    results' own layouts; None for those that it leaves as they are. Raises what eager raises."""
+    if not _is_unusual(written, usual, list(tensors_in((*args, *kwargs.values())))):
+        return [None] * len(written)
+    key = (op, *usual, *_signature(args, kwargs))
+    if key not in _answers:
+        _answers[key] = _ask(op, args, kwargs, written, usual)
+    answer = _answers[key]
+    if isinstance(answer, Exception):
+        raise type(answer)(*answer.args)
+    return [
+        strides if sizes == layout.shape and target.shape != layout.shape else None
+        for target, layout, (sizes, strides) in zip(written, usual, answer, strict=True)
+    ]
+
+
+def _is_unusual(written: Sequence[Tensor], usual: Sequence[Layout], tensors: Sequence[Tensor]) -> bool:
+    for target, layout in zip(written, usual, strict=True):
+        alike = target.dtype is layout.dtype and target.shape == layout.shape
+        if not alike or _repeats(target) or _shares(target, tensors):
+            return True
+    return False
+
+
+def _repeats(tensor: Tensor) -> bool:
+    """Is there a place that several elements have?"""
+    return any(step == 0 and size > 1 for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _shares(target: Tensor, tensors: Sequence[Tensor]) -> bool:
+    """Does another look at the target's memory take part?"""
+    cell = cell_of(target)
+    return any(
+        t is not target and t.device.type == DEVICE_TYPE and cell_of(t) is cell and not _is_alike(t, target)
+        for t in tensors
+    )
+
+
+def _is_alike(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and a.stride() == b.stride() and a.storage_offset() == b.storage_offset()
+
+
+def _signature(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
+    """What eager's answer follows from: all arguments, tensors as layouts with the number of their storage."""
+    storages: dict[Cell, int] = {}
+    for leaf in tree_leaves((args, kwargs)):
+        if not isinstance(leaf, Tensor):
+            yield type(leaf), str(leaf)
+        elif leaf.device.type == DEVICE_TYPE:
+            storage = storages.setdefault(cell_of(leaf), len(storages))
+            yield storage, leaf.dtype, tuple(leaf.shape), leaf.stride(), offset_of(leaf)
+        else:
+            yield leaf.device, leaf.dtype, tuple(leaf.shape)
+
+
+def _ask(
+    op: torch._ops.OpOverload,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    written: Sequence[Tensor],
+    usual: Sequence[Layout],
+) -> Exception | list[Dims]:
+    """What the destinations are after the call, or what eager raises for them and not for usual ones.
+
+    Where it raises for those too, the numbers were at fault: it hasn't said anything.
+    """
+    targets = list(map(id, written))
+    answer = _on_cpu(op, args, kwargs, targets, {})
+    if not isinstance(answer, Exception):
+        return answer
+    apart = dict(zip(targets, usual, strict=True))
+    otherwise = _on_cpu(op, args, kwargs, targets, apart)
+    return [((), ())] * len(written) if isinstance(otherwise, Exception) else answer
+
+
+def _on_cpu(
+    op: torch._ops.OpOverload,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    targets: Sequence[int],
+    apart: Mapping[int, Layout],
+) -> Exception | list[Dims]:
+    """Run the op on stand-ins, those of `apart` laid out so in memory of their own: the targets' sizes and strides
+    after it, or what it raises."""
+    memory: dict[Cell, Tensor] = {}
+    stand_ins: dict[int, Tensor] = {}
+
+    def stand_in(value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return torch.device("cpu")
+        if not isinstance(value, Tensor) or value.device.type != DEVICE_TYPE:
+            return value
+        if id(value) not in stand_ins:
+            layout = apart.get(id(value))
+            made = _laid_out(value, memory) if layout is None else _numbers(layout.shape, layout.dtype)
+            stand_ins[id(value)] = made
+        return stand_ins[id(value)]
+
+    cpu_args, cpu_kwargs = tree_map(stand_in, (tuple(args), dict(kwargs)))
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]), torch._C._AutoDispatchBelowAutograd():
+        warnings.simplefilter("ignore")
+        try:
+            op(*cpu_args, **cpu_kwargs)
+        except Exception as error:
+            return error.with_traceback(None)
+    return [(tuple(t.shape), t.stride()) for t in (stand_ins[target] for target in targets)]
+
+
+def _laid_out(tensor: Tensor, memory: dict[Cell, Tensor]) -> Tensor:
+    """A CPU tensor that lies in its storage as this one does in its own."""
+    cell = cell_of(tensor)
+    if cell not in memory:
+        layout = cell.layout
+        # Kernels that don't look at strides may write as many elements as the tensor has one after another.
+        room = layout.nbytes + offset_of(tensor) * tensor.itemsize + tensor.nbytes
+        memory[cell] = _numbers((room // layout.dtype.itemsize + 1,), layout.dtype)
+    flat = memory[cell].view(tensor.dtype)
+    return flat.as_strided(tensor.shape, tensor.stride(), offset_of(tensor))
+
+
+def _numbers(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """Ones, which few ops find fault with; zeros where they may be indices."""
+    fill = torch.ones if dtype.is_floating_point or dtype.is_complex else torch.zeros
+    return fill(tuple(shape), dtype=dtype)
