@@ -122,6 +122,18 @@ def _parity(rw: Rewriter, pivots: Tensor) -> Tensor:
     return rw.where(unmoved, one, rw.full((), -1.0, DType.f64)).reduce("mul", [1])
 
 
+@decomposition("aten.linalg_ldl_factor_ex.default")
+def ldl_factor_ex(rw: Rewriter, node: Node) -> list[Tensor]:
+    """Real matrices are Hermitian where they are symmetric."""
+    x = rw.tensor(node.args[0])
+    if empty := of_nothing(rw, node):
+        return empty
+    matrix = stacked(x)
+    specs = [matrix.spec, spec_of(matrix.shape[:2], DType.i32), spec_of(matrix.shape[:1], DType.i32)]
+    factors, pivots, info = (unstacked(v, x.shape[:-2]) for v in rw.emit("own.ldl_factor", [matrix.ref], specs))
+    return [triangle(rw, factors, upper=False), pivots, info]
+
+
 # --- QR -----------------------------------------------------------------------------------------------
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlirdev.dtypes import DType
 from mlirdev.graph import Node
 
 from .. import dims
+from ..dims import Shape
 from ..registry import decomposition
 from ..tensor import Tensor
 from .factor import lu, permutation
@@ -92,6 +94,11 @@ def _by_lu(rw: Rewriter, factors: Tensor, pivots: Tensor, b: Tensor, transposed:
     return rows_at(rw, substituted(rw, flipped, b, upper=True, unitriangular=True), order)
 
 
+def _vectors(x: Tensor, batch: Shape) -> Tensor:
+    """(b, n): a vector for each matrix of a batch."""
+    return x.expand((*batch, x.shape[-1])).view((dims.product(batch), x.shape[-1]))
+
+
 def _solved(rw: Rewriter, factors: Tensor, pivots: Tensor, b: Tensor, left: bool, transposed: bool) -> Tensor:
     """From the right: x·a = b is aᵀ·xᵀ = bᵀ."""
     if left:
@@ -106,7 +113,7 @@ def lu_solve(rw: Rewriter, node: Node) -> Tensor:
     if 0 in node.results[0].shape:
         return rw.zeros(node.results[0].shape, b.dtype)
     batch = batch_of(factors, b)
-    exchanges = pivots.expand((*batch, pivots.shape[-1])).view((dims.product(batch), pivots.shape[-1]))
+    exchanges = _vectors(pivots, batch)
     return unstacked(_solved(rw, stacked(factors, batch), exchanges, stacked(b, batch), left, transposed), batch)
 
 
@@ -123,8 +130,9 @@ def solve_ex(rw: Rewriter, node: Node) -> list[Tensor]:
     is_vector = b.rank == 1 or (b.rank == a.rank - 1 and b.shape == a.shape[:-1])
     matrix = b.unsqueeze(-1) if is_vector else b
     batch = batch_of(a, matrix)
-    exchanges = pivots.expand((*batch, pivots.shape[-1])).view((dims.product(batch), pivots.shape[-1]))
-    found = _solved(rw, stacked(factors, batch), exchanges, stacked(matrix, batch), left, transposed=False)
+    found = _solved(
+        rw, stacked(factors, batch), _vectors(pivots, batch), stacked(matrix, batch), left, transposed=False
+    )
     return [found.view(spec.shape), factors, pivots, info]
 
 
@@ -136,3 +144,15 @@ def inv_ex(rw: Rewriter, node: Node) -> list[Tensor]:
     factors, pivots, info = lu(rw, stacked(x))
     found = _solved(rw, factors, pivots, identity(rw, factors.shape, x.dtype), left=True, transposed=False)
     return [unstacked(found, x.shape[:-2]), unstacked(info, x.shape[:-2])]
+
+
+@decomposition("aten.linalg_ldl_solve.default")
+def ldl_solve(rw: Rewriter, node: Node) -> Tensor:
+    factors, pivots, b = (rw.tensor(v) for v in node.args[:3])
+    if 0 in node.results[0].shape:
+        return rw.zeros(node.results[0].shape, b.dtype)
+    batch = batch_of(factors, b)
+    exchanges = _vectors(pivots.to(DType.i32), batch)
+    matrix = stacked(b, batch)
+    found = rw.emit("own.ldl_solve", [stacked(factors, batch).ref, exchanges.ref, matrix.ref], [matrix.spec])[0]
+    return unstacked(found, batch)

@@ -55,7 +55,7 @@ def _checked(name: str, api_name: str, args: tuple[Any, ...], check: bool) -> tu
 
 @handles("linalg_cholesky_ex")
 def linalg_cholesky_ex(self: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
-    return _checked("aten.linalg_cholesky_ex.default", "torch.linalg.cholesky_ex", (self, upper), check_errors)
+    return _checked("aten.linalg_cholesky_ex.default", "linalg.cholesky_ex", (self, upper), check_errors)
 
 
 @handles("linalg_inv_ex")
@@ -82,6 +82,7 @@ def _linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: b
 @handles("cholesky")
 def cholesky(self: Tensor, upper: bool = False) -> Tensor:
     """Recorded as cholesky_ex, since the node has no way to raise."""
+    named("aten.cholesky.default").resolve((self, upper), {})  # refuses what eager refuses
     factor, info = _recorded("aten.linalg_cholesky_ex.default", self, upper, False)
     check_errors(info, "cholesky", is_matrix=self.dim() == 2)
     return factor

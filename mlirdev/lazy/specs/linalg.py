@@ -6,9 +6,20 @@ from typing import Any
 
 import torch
 
-from mlirdev.lazy.specs.checks import broadcast, fail, require, title, wrap_dim
+from mlirdev.lazy.specs.checks import broadcast, require, shown, title, wrap_dim
 from mlirdev.lazy.specs.layout import contiguous_strides, normal
-from mlirdev.lazy.specs.promotion import complex_of, real_of, result_dtype
+from mlirdev.lazy.specs.matrix_checks import (
+    computed,
+    factored,
+    fitting,
+    floating,
+    reflections,
+    square,
+    square_shape,
+    system,
+    unchecked,
+)
+from mlirdev.lazy.specs.promotion import complex_of, real_of
 from mlirdev.lazy.specs.types import Meta, OutSpec, Shape, Table, rows
 
 
@@ -19,67 +30,59 @@ def column_major(shape: Shape, dtype: torch.dtype) -> OutSpec:
     return OutSpec(shape, dtype, normal(shape, (*swapped[:-2], swapped[-1], swapped[-2])))
 
 
-def _square(A: Meta, name: str) -> tuple[Shape, int]:
-    """Batch shape and order of square matrices."""
-    require(len(A.shape) >= 2, f"{name}: The input tensor A must have at least 2 dimensions.")
-    height, width = A.shape[-2:]
-    require(
-        height == width,
-        f"{name}: A must be batches of square matrices, but they are {height} by {width} matrices",
-    )
-    _floating(A, name)
-    return A.shape[:-2], height
-
-
-def _floating(A: Meta, name: str) -> None:
-    if not (A.dtype.is_floating_point or A.dtype.is_complex):
-        fail(f"{name}: Expected a floating point or complex tensor as input. Got {title(A)}")
-    if A.dtype in (torch.float16, torch.bfloat16):
-        fail(f"{name}: Low precision dtypes not supported. Got {title(A)}")
-
-
 def _lu(A: Meta) -> tuple[OutSpec, OutSpec]:
     batch, (height, width) = A.shape[:-2], A.shape[-2:]
     return column_major(A.shape, A.dtype), OutSpec((*batch, min(height, width)), torch.int32)
 
 
 def det(A: Meta) -> tuple[OutSpec, ...]:
-    batch, _ = _square(A, "linalg.det")
+    batch, _ = square(A, "linalg.det")
     return (OutSpec(batch, A.dtype), *_lu(A))
 
 
 def slogdet(A: Meta) -> tuple[OutSpec, ...]:
-    batch, _ = _square(A, "linalg.slogdet")
+    batch, _ = square(A, "linalg.slogdet")
     return (OutSpec(batch, A.dtype), OutSpec(batch, real_of(A.dtype)), *_lu(A))
 
 
 def solve(A: Meta, B: Meta, left: bool = True, check_errors: bool = False) -> tuple[OutSpec, ...]:
-    batch, _ = _square(A, "linalg.solve")
+    batch, _ = square_shape(A, "linalg.solve")
+    floating(A, "linalg.solve", half=True)
+    computed(A, "lu_cpu")
+    require(
+        A.dtype == B.dtype,
+        "linalg.solve: Expected A and B to have the same dtype, but found A of type "
+        f"{title(A)} and B of type {title(B)} instead",
+    )
     is_vector = len(B.shape) == 1 or (len(A.shape) - 1 == len(B.shape) and B.shape == A.shape[:-1])
-    matrix = (*B.shape, 1) if is_vector else B.shape
-    shape = (*broadcast(batch, matrix[:-2]), *matrix[-2:])
+    shape = fitting(A, B._replace(shape=(*B.shape, 1)) if is_vector else B, left, "linalg.solve")
     shape = shape[:-1] if is_vector else shape
     # ATen asks for column-major even where the last two dims are a batch of vectors.
     result = column_major(shape, B.dtype) if left and len(shape) > 1 else OutSpec(shape, B.dtype)
     lu, pivots = _lu(A)
+    unchecked(check_errors)
     return result, lu, pivots, OutSpec(batch, torch.int32)
 
 
 def eigh(A: Meta, UPLO: str = "L", compute_v: bool = True) -> tuple[OutSpec, OutSpec]:
-    batch, order = _square(A, "linalg.eigh")
+    batch, order = square(A, "linalg.eigh")
     values = OutSpec((*batch, order), real_of(A.dtype))
     return values, column_major(A.shape, A.dtype) if compute_v else OutSpec((0,), A.dtype)
 
 
 def eig(self: Meta) -> tuple[OutSpec, OutSpec]:
-    batch, order = _square(self, "linalg.eig")
+    batch, order = square(self, "linalg.eig")
     dtype = complex_of(self.dtype)
     return OutSpec((*batch, order), dtype), column_major(self.shape, dtype)
 
 
 def svd(A: Meta, full_matrices: bool = False, compute_uv: bool = True, driver: Any = None) -> tuple[OutSpec, ...]:
     require(len(A.shape) >= 2, "linalg.svd: The input tensor A must have at least 2 dimensions.")
-    _floating(A, "linalg.svd")
+    floating(A, "linalg.svd")
+    require(
+        driver is None,
+        "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.",
+    )
     batch, (height, width) = A.shape[:-2], A.shape[-2:]
     rank = min(height, width)
     values = OutSpec((*batch, rank), real_of(A.dtype))
@@ -90,36 +93,64 @@ def svd(A: Meta, full_matrices: bool = False, compute_uv: bool = True, driver: A
 
 
 def cholesky(self: Meta, upper: bool = False) -> OutSpec:
-    _square(self, "cholesky")
+    square_shape(self, "cholesky")
+    computed(self, "cholesky_cpu")
     return OutSpec(self.shape, self.dtype) if 0 in self.shape else column_major(self.shape, self.dtype)
 
 
 def cholesky_ex(self: Meta, upper: bool = False, check_errors: bool = False) -> tuple[OutSpec, OutSpec]:
-    batch, _ = _square(self, "linalg.cholesky")
+    batch, _ = square_shape(self, "linalg.cholesky")
+    floating(self, "linalg.cholesky", half=True)
+    computed(self, "cholesky_cpu")
+    unchecked(check_errors)
     return column_major(self.shape, self.dtype), OutSpec(batch, torch.int32)
 
 
 def cholesky_solve(self: Meta, input2: Meta, upper: bool = False) -> OutSpec:
-    batch = broadcast(self.shape[:-2], input2.shape[:-2])
-    return column_major((*batch, *self.shape[-2:]), result_dtype((self, input2)))
+    for name, operand in (("b", self), ("u", input2)):
+        rank = len(operand.shape)
+        require(rank >= 2, f"{name} should have at least 2 dimensions, but has {rank} dimensions instead")
+    system(self, input2, "cholesky_solve")
+    computed(self, "cholesky_solve_cpu")
+    return column_major((*broadcast(self.shape[:-2], input2.shape[:-2]), *self.shape[-2:]), self.dtype)
+
+
+def cholesky_inverse(self: Meta, upper: bool = False) -> OutSpec:
+    square_shape(self, "cholesky_inverse")
+    computed(self, "cholesky_inverse_out_cpu")
+    return column_major(self.shape, self.dtype)
 
 
 def inv(A: Meta, check_errors: bool = False) -> tuple[OutSpec, OutSpec]:
-    batch, _ = _square(A, "linalg.inv")
+    batch, _ = square(A, "linalg.inv")
+    unchecked(check_errors)
     return column_major(A.shape, A.dtype), OutSpec(batch, torch.int32)
 
 
 def lu_factor(A: Meta, pivot: bool = True, check_errors: bool = False) -> tuple[OutSpec, ...]:
-    require(len(A.shape) >= 2, "torch.lu_factor: Expected tensor with 2 or more dimensions.")
+    factored(A, pivot, "torch.lu_factor")
+    unchecked(check_errors)
     return (*_lu(A), OutSpec(A.shape[:-2], torch.int32))
 
 
 def lu(A: Meta, pivot: bool = True) -> tuple[OutSpec, ...]:
-    permutation, lower, upper = lu_unpack(A, A)
-    return (permutation if pivot else OutSpec((0,), A.dtype)), lower, upper
+    factored(A, pivot, "linalg.lu")
+    return _unpacked(A)
 
 
 def lu_unpack(LU: Meta, pivots: Meta, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[OutSpec, ...]:
+    require(
+        len(LU.shape) >= 2,
+        f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {shown(LU.shape)} instead",
+    )
+    require(
+        not unpack_pivots or pivots.dtype is torch.int32,
+        "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.",
+    )
+    return _unpacked(LU, unpack_data, unpack_pivots)
+
+
+def _unpacked(LU: Meta, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[OutSpec, ...]:
     batch, (height, width) = LU.shape[:-2], LU.shape[-2:]
     rank, nothing = min(height, width), OutSpec((0,), LU.dtype)
     permutation = OutSpec((*batch, height, height), LU.dtype) if unpack_pivots else nothing
@@ -129,22 +160,61 @@ def lu_unpack(LU: Meta, pivots: Meta, unpack_data: bool = True, unpack_pivots: b
 
 
 def lu_solve(LU: Meta, pivots: Meta, B: Meta, left: bool = True, adjoint: bool = False) -> OutSpec:
-    shape = (*broadcast(LU.shape[:-2], B.shape[:-2]), *B.shape[-2:])
+    name = "linalg.lu_solve"
+    require(
+        LU.dtype == B.dtype,
+        f"{name}: Expected LU and B to have the same dtype, but found LU of type {title(LU)} and B of type "
+        f"{title(B)} instead",
+    )
+    require(pivots.dtype is torch.int32, f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    square_shape(LU, f"torch.{name}")
+    floating(LU, f"torch.{name}", half=True)
+    shape = fitting(LU, B, left, f"torch.{name}")
+    require(
+        LU.shape[-1] == pivots.shape[-1],
+        f"{name}: Number of pivots per batch should be same as the dimension of the matrix",
+    )
+    require(
+        LU.shape[:-1] == pivots.shape,
+        f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+        f"{shown(pivots.shape)} instead",
+    )
+    computed(LU, "linalg.lu_solve_cpu")
     spec = column_major(shape, B.dtype)
     return spec if left else OutSpec(shape, B.dtype)
 
 
 def ldl_factor(self: Meta, hermitian: bool = False, check_errors: bool = False) -> tuple[OutSpec, ...]:
-    batch, order = _square(self, "torch.linalg.ldl_factor_ex")
+    batch, order = square(self, "torch.linalg.ldl_factor_ex")
+    unchecked(check_errors)
     return column_major(self.shape, self.dtype), OutSpec((*batch, order), torch.int32), OutSpec(batch, torch.int32)
 
 
 def ldl_solve(LD: Meta, pivots: Meta, B: Meta, hermitian: bool = False) -> OutSpec:
+    name = "torch.linalg.ldl_solve"
+    square(LD, name)
+    require(
+        LD.shape[:-1] == pivots.shape,
+        f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+        f"{shown(pivots.shape)} instead",
+    )
+    require(
+        not (pivots.dtype.is_floating_point or pivots.dtype.is_complex),
+        f"{name}: Expected pivots to be integers. Got {title(pivots)}",
+    )
+    wrap_dim(-2, len(B.shape))
+    system(B, LD, name)
     return column_major((*broadcast(LD.shape[:-2], B.shape[:-2]), *B.shape[-2:]), B.dtype)
 
 
 def qr(A: Meta, mode: str = "reduced") -> tuple[OutSpec, OutSpec]:
     require(len(A.shape) >= 2, "linalg.qr: The input tensor A must have at least 2 dimensions.")
+    floating(A, "linalg.qr", half=True)
+    require(
+        mode in ("reduced", "complete", "r"),
+        f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'",
+    )
+    computed(A, "geqrf_cpu")
     batch, (height, width) = A.shape[:-2], A.shape[-2:]
     rank = min(height, width)
     side = height if mode == "complete" else rank
@@ -153,36 +223,73 @@ def qr(A: Meta, mode: str = "reduced") -> tuple[OutSpec, OutSpec]:
 
 
 def solve_triangular(self: Meta, B: Meta, upper: bool, left: bool = True, unitriangular: bool = False) -> OutSpec:
-    shape = (*broadcast(self.shape[:-2], B.shape[:-2]), *B.shape[-2:])
+    shape = fitting(self, B, left, "linalg.solve_triangular")
+    computed(self, "triangular_solve_cpu")
     spec = column_major(shape, B.dtype)
     return spec if left else OutSpec(shape, B.dtype)
 
 
 def triangular_solve(self: Meta, A: Meta, *_: Any) -> tuple[OutSpec, OutSpec]:
+    for name, operand in (("b", self), ("A", A)):
+        rank = len(operand.shape)
+        require(
+            rank >= 2,
+            f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {rank} dimensions "
+            "instead",
+        )
+    system(self, A, "triangular_solve")
+    computed(A, "triangular_solve_cpu")
     batch = broadcast(self.shape[:-2], A.shape[:-2])
     return column_major((*batch, *self.shape[-2:]), self.dtype), column_major((*batch, *A.shape[-2:]), A.dtype)
 
 
-def column_major_like(self: Meta, *_: Any) -> OutSpec:
-    """householder_product and cholesky_inverse: a matrix of the first argument's shape."""
+def householder_product(self: Meta, tau: Meta) -> OutSpec:
+    name = "torch.linalg.householder_product"
+    require(len(self.shape) >= 2, f"{name}: input must have at least 2 dimensions.")
+    for big, small in (("input.shape[-2]", "input.shape[-1]"), ("input.shape[-1]", "tau.shape[-1]")):
+        sizes = {"input.shape[-2]": self.shape[-2], "input.shape[-1]": self.shape[-1], "tau.shape[-1]": tau.shape[-1]}
+        require(sizes[big] >= sizes[small], f"{name}: {big} must be greater than or equal to {small}")
+    reflections(self, tau, name)
+    require(self.dtype == tau.dtype, f"{name}: tau dtype {title(tau)} does not match input dtype {title(self)}")
+    computed(self, "orgqr_cpu")
     return column_major(self.shape, self.dtype)
 
 
 def ormqr(self: Meta, tau: Meta, other: Meta, left: bool = True, transpose: bool = False) -> OutSpec:
+    side = -2 if left else -1
     require(len(self.shape) >= 2, "torch.ormqr: input must have at least 2 dimensions.")
+    require(len(other.shape) >= 2, "torch.ormqr: other must have at least 2 dimensions.")
+    require(other.shape[side] == self.shape[-2], f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     require(
-        tau.shape[-1] == min(other.shape[-2 if left else -1], self.shape[-1]),
-        f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{-2 if left else -1}], input.shape[-1])",
+        tau.shape[-1] == min(other.shape[side], self.shape[-1]),
+        f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])",
     )
+    reflections(self, tau, "torch.ormqr")
+    require(
+        other.shape[:-2] == self.shape[:-2],
+        f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
+        f"{shown(other.shape[:-2])}",
+    )
+    for name, operand in (("tau", tau), ("other", other)):
+        require(
+            operand.dtype == self.dtype,
+            f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype{title(self)} and "
+            f"{name} has dtype {title(operand)}",
+        )
+    computed(self, "ormqr_cpu")
     return column_major(other.shape, other.dtype)
 
 
 def geqrf(self: Meta) -> tuple[OutSpec, OutSpec]:
+    require(len(self.shape) >= 2, "torch.geqrf: input must have at least 2 dimensions.")
+    computed(self, "geqrf_cpu")
     batch, (height, width) = self.shape[:-2], self.shape[-2:]
     return column_major(self.shape, self.dtype), OutSpec((*batch, min(height, width)), self.dtype)
 
 
 def matrix_exp(self: Meta) -> OutSpec:
+    square_shape(self, "linalg.matrix_exp")
+    floating(self, "linalg.matrix_exp", half=True)
     return OutSpec(self.shape, self.dtype)
 
 
@@ -223,7 +330,8 @@ TABLE: Table = {
     **rows(qr, "linalg_qr"),
     **rows(solve_triangular, "linalg_solve_triangular"),
     **rows(triangular_solve, "triangular_solve"),
-    **rows(column_major_like, "linalg_householder_product cholesky_inverse"),
+    **rows(householder_product, "linalg_householder_product"),
+    **rows(cholesky_inverse, "cholesky_inverse"),
     **rows(ormqr, "ormqr"),
     **rows(geqrf, "geqrf"),
     **rows(matrix_exp, "linalg_matrix_exp"),
