@@ -1,9 +1,9 @@
-"""Unusual destinations: what `out=` names and what in-place ops write, where eager may refuse it.
+"""Unusual destinations: what `out=` names and what in-place ops write, where eager may refuse it or lay it out anew.
 
-Mostly an op writes a tensor of its result's own dtype, every element of which has a place of its own. Where it
-doesn't (another dtype, expanded dims, memory that another operand shares in part), eager takes some and refuses
-others, by the rules of each kernel. So eager is asked: the op runs once on the CPU, on numbers laid out the same.
-Its answer holds for all calls with these layouts.
+Mostly an op writes a tensor of its result's own dtype and sizes. Where it doesn't, eager takes some and refuses
+others, and resizes in its own way, by the rules of each kernel. So eager is asked: the op runs once on the CPU, on
+numbers laid out the same. Its answer holds for all calls with these layouts. (Elements that share a place are
+overlap.py's.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
 from mlirdev.lazy.layouts import Layout
-from mlirdev.lazy.overlap import tensors_in
 from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, offset_of
 from mlirdev.lazy.trace import Cell
 
@@ -35,7 +34,7 @@ def agree_on_destinations(
 ) -> Sequence[Strides | None]:
     """The strides that eager gives each of these destinations when it resizes them to the sizes of `usual`, the
     results' own layouts; None for those that it leaves as they are. Raises what eager raises."""
-    if not _is_unusual(written, usual, list(tensors_in((*args, *kwargs.values())))):
+    if all(t.dtype is u.dtype and t.shape == u.shape for t, u in zip(written, usual, strict=True)):
         return [None] * len(written)
     key = (op, *usual, *_signature(args, kwargs))
     if key not in _answers:
@@ -47,32 +46,6 @@ def agree_on_destinations(
         strides if sizes == layout.shape and target.shape != layout.shape else None
         for target, layout, (sizes, strides) in zip(written, usual, answer, strict=True)
     ]
-
-
-def _is_unusual(written: Sequence[Tensor], usual: Sequence[Layout], tensors: Sequence[Tensor]) -> bool:
-    for target, layout in zip(written, usual, strict=True):
-        alike = target.dtype is layout.dtype and target.shape == layout.shape
-        if not alike or _repeats(target) or _shares(target, tensors):
-            return True
-    return False
-
-
-def _repeats(tensor: Tensor) -> bool:
-    """Is there a place that several elements have?"""
-    return any(step == 0 and size > 1 for size, step in zip(tensor.shape, tensor.stride(), strict=True))
-
-
-def _shares(target: Tensor, tensors: Sequence[Tensor]) -> bool:
-    """Does another look at the target's memory take part?"""
-    cell = cell_of(target)
-    return any(
-        t is not target and t.device.type == DEVICE_TYPE and cell_of(t) is cell and not _is_alike(t, target)
-        for t in tensors
-    )
-
-
-def _is_alike(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and a.stride() == b.stride() and a.storage_offset() == b.storage_offset()
 
 
 def _signature(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:

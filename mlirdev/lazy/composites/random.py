@@ -74,6 +74,16 @@ def computing(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype in (torch.float64, torch.complex128) else torch.float32
 
 
+def into(self: Tensor, value: Cell) -> None:
+    """Let the tensor have these samples, which need a place each."""
+    if torch._debug_has_internal_overlap(self) == 1:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    write(self, value)
+
+
 Draw = Callable[[Shape, torch.dtype, "torch.Generator | None"], Cell]
 
 
@@ -83,9 +93,9 @@ def fill(self: Tensor, generator: torch.Generator | None, draw: Draw) -> Tensor:
     if self.is_complex():
         parts = draw((*shape, 2), computing(self.dtype), generator)
         real = torch.complex64 if self.dtype is torch.complex64 else torch.complex128
-        write(self, views.bitcast_to_complex(parts, real))
+        into(self, views.bitcast_to_complex(parts, real))
     else:
-        write(self, views.cast(draw(shape, computing(self.dtype), generator), self.dtype))
+        into(self, views.cast(draw(shape, computing(self.dtype), generator), self.dtype))
     return self
 
 
@@ -180,7 +190,7 @@ def below(self: Tensor, p: float | Tensor | Cell, generator: torch.Generator | N
 @handles("bernoulli_.float")
 def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
     _check_probability(p)
-    write(self, views.cast(below(self, float(p), generator), self.dtype))
+    into(self, views.cast(below(self, float(p), generator), self.dtype))
     return self
 
 
@@ -191,7 +201,7 @@ def _check_probability(p: float) -> None:
 
 @handles("bernoulli_.Tensor")
 def bernoulli_tensor_(self: Tensor, p: Tensor, *, generator: Any = None) -> Tensor:
-    write(self, views.cast(below(self, p, generator), self.dtype))
+    into(self, views.cast(below(self, p, generator), self.dtype))
     return self
 
 
@@ -225,7 +235,7 @@ def random_(self: Tensor, *bounds: int | None, generator: Any = None) -> Tensor:
     value = integers(tuple(self.shape), high - low, generator)
     if low:
         value = op("aten.add.Scalar", value, low)
-    write(self, views.cast(value, self.dtype))
+    into(self, views.cast(value, self.dtype))
     return self
 
 
