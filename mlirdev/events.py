@@ -56,7 +56,7 @@ class Sync(Event):
 
 @dataclass(frozen=True, slots=True)
 class Fallback(Event):
-    """An op ran on the host. `cause`: data_dependent, no_rule, no_lowering."""
+    """An op ran on the host. `cause`: data_dependent, no_rule, no_lowering, overlap."""
 
     op: str = ""
     cause: str = ""

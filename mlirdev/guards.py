@@ -33,6 +33,7 @@ FALLBACK_REMEDIES = {
     "data_dependent": SYNC_REMEDIES["data_dependent"],
     "no_rule": "give it a fake kernel (`torch.library.register_fake`), or write it in other ops",
     "no_lowering": "give it a lowering with `mlirdev.register_lowering`, or write it in other ops",
+    "overlap": "clone() what it reads, or what was expanded, before",
 }
 
 _lock = threading.Lock()

@@ -1,5 +1,5 @@
-"""The two ops that make the first device tensor out of none, as doors to the real ones: all that is registered
-until then. Light, as `import torch` hangs them."""
+"""What makes the first device tensor out of none, as doors to the real ones: two ops, and `UntypedStorage(device=…)`,
+which crashes in PyTorch's own code. All that is registered until then. Light, as `import torch` hangs them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def hang() -> None:
     for op in (torch.ops.aten.empty.memory_format, torch.ops.aten.empty_strided.default):
         library.impl(op, _door(op), "PrivateUse1")  # type: ignore[no-untyped-call]
     _doors.append(library)
+    torch.UntypedStorage.__new__ = staticmethod(_new_storage)  # type: ignore[method-assign]
 
 
 def take_down() -> None:
@@ -33,3 +34,18 @@ def _door(op: Callable[..., Any]) -> Callable[..., Any]:
         return op(*args, **kwargs)
 
     return first
+
+
+_original_new: Callable[..., Any] = torch.UntypedStorage.__new__
+
+
+def _new_storage(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
+    """`UntypedStorage.__new__`, which hands every other device to the original. This door stays."""
+    if device is None:
+        return _original_new(cls, *args, **kwargs)
+    if torch.device(device).type != "mlirdev":
+        return _original_new(cls, *args, device=device, **kwargs)
+    from mlirdev.lazy import setup, storage_methods
+
+    setup.ensure()
+    return storage_methods.create(*args)

@@ -3,49 +3,35 @@
 Installed with the first device tensor. Each patch hands every other device to the original at once.
 
     repr        the values are formatted on one CPU copy, not by a dozen device ops
-    pickle      a device tensor is saved as a CPU one, so a checkpoint loads without mlirdev
+    copy.copy   shares memory all the same
     set_default_dtype         the results' dtypes that are remembered follow from it
-    map_location, deepcopy    storages of ours are made around a copied cell
+    save, load, map_location  storages of ours are saved as their bytes, tagged with the device as CUDA's are, so that
+                              tensors share them in the file too, and a file loads anywhere on the CPU
+
+A storage's own methods are in storage_methods.py.
 """
 
 from __future__ import annotations
 
-import functools
-import itertools
-from collections.abc import Callable
+import copy
 from typing import Any
 
 import torch
 from torch import Tensor, UntypedStorage
-from torch.storage import _StorageBase
 
 from mlirdev.lazy import overloads
 from mlirdev.lazy.device import download, upload
+from mlirdev.lazy.patching import replaces
 from mlirdev.lazy.storage import DEVICE_TYPE, read
-from mlirdev.lazy.trace import Cell
+from mlirdev.lazy.storage_methods import pointed_at
 
 
 def install() -> None:
     """Patch everything; once."""
     _patch_repr()
-    _patch_pickle()
-    _patch_storages()
+    _patch_copy()
+    _patch_loading()
     _patch_default_dtype()
-
-
-def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Replace a function by the decorated one, which takes the original before its arguments."""
-    original = getattr(owner, name)
-
-    def replace(patch: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def patched(*args: Any, **kwargs: Any) -> Any:
-            return patch(original, *args, **kwargs)
-
-        setattr(owner, name, patched)
-        return patched
-
-    return replace
 
 
 def _patch_repr() -> None:
@@ -56,16 +42,19 @@ def _patch_repr() -> None:
         return original(self, indent)
 
 
-def _patch_pickle() -> None:
-    @replaces(Tensor, "_reduce_ex_internal")
-    def _reduce_ex_internal(original: Any, self: Tensor, proto: int) -> Any:
+def _patch_copy() -> None:
+    """`copy.copy`, which would go through the pickle: another tensor on the same memory."""
+
+    def __copy__(self: Tensor) -> Any:
         if self.device.type != DEVICE_TYPE or type(self) is not Tensor:
-            return original(self, proto)
-        cpu = self.detach().cpu()
-        return (
-            torch._utils._rebuild_device_tensor_from_cpu_tensor,
-            (cpu, self.dtype, str(self.device), self.requires_grad),
-        )
+            reconstruct: Any = copy._reconstruct  # type: ignore[attr-defined]
+            return reconstruct(self, None, *self.__reduce_ex__(4))  # type: ignore[no-untyped-call]
+        shared = torch.empty(0, dtype=self.dtype, device=self.device)
+        shared.set_(self.untyped_storage(), self.storage_offset(), self.shape, self.stride())
+        shared.__dict__.update(self.__dict__)
+        return shared.requires_grad_(self.requires_grad)
+
+    Tensor.__copy__ = __copy__  # type: ignore[attr-defined]
 
 
 def _patch_default_dtype() -> None:
@@ -77,14 +66,13 @@ def _patch_default_dtype() -> None:
             return original(*args, **kwargs)
 
 
-def _patch_storages() -> None:
-    @replaces(_StorageBase, "clone")
-    def clone(original: Any, self: Any) -> Any:
-        if self.device.type != DEVICE_TYPE:
-            return original(self)
-        return _storage(self.cell.snapshot())
+def _patch_loading() -> None:
+    torch.serialization.register_package(5, _tag, _restore)
 
-    torch.serialization.register_package(5, lambda storage: None, _restore)
+
+def _tag(storage: Any) -> str | None:
+    """Where a saved storage was, for a file to say."""
+    return f"{DEVICE_TYPE}:0" if storage.device.type == DEVICE_TYPE else None
 
 
 def _restore(storage: Any, location: str) -> UntypedStorage | None:
@@ -94,17 +82,4 @@ def _restore(storage: Any, location: str) -> UntypedStorage | None:
     if storage.device.type == DEVICE_TYPE:
         loaded: UntypedStorage = storage
         return loaded
-    return _storage(upload(torch.empty(0, dtype=torch.uint8).set_(storage)))
-
-
-# torch.load tells storages apart by their pointer. Nothing is ever read or written at these.
-_pointers = itertools.count(1 << 44, 1 << 32)
-
-
-def _storage(cell: Cell) -> UntypedStorage:
-    """A storage of ours that holds `cell`, with a size and a pointer, as a loader expects."""
-    device = torch.device(DEVICE_TYPE, 0)
-    storage: Any = torch._C._construct_storage_from_data_pointer(next(_pointers), device, cell.layout.nbytes)
-    storage.cell = cell
-    loaded: UntypedStorage = storage
-    return loaded
+    return pointed_at(upload(torch.empty(0, dtype=torch.uint8).set_(storage)))

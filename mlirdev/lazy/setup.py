@@ -8,7 +8,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 # logs and metrics listen to events from when they are imported; `mlirdev` itself imports explain.
 from mlirdev import compiler, logs, metrics  # noqa: F401  (logs is imported to listen)
-from mlirdev.lazy import autocast, doors, flush, host, limits, patches, trace
+from mlirdev.lazy import autocast, doors, flush, forward_ad, host, limits, patches, storage_methods, trace
 from mlirdev.lazy.device import device
 from mlirdev.lazy.register import register_all
 
@@ -33,7 +33,9 @@ def ensure() -> None:
         compiler.set_host_executor(host.run_in_memory)
         doors.take_down()
         register_all()
+        forward_ad.install()
         patches.install()
+        storage_methods.install()
         autocast.register()
         _measure()
         _done = True

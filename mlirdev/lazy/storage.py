@@ -95,6 +95,8 @@ def write(tensor: Tensor, value: Cell) -> None:
     if tensor.is_conj() or tensor.is_neg():
         value = views.record_bits(value, tensor.is_conj(), tensor.is_neg())
     if not is_whole(tensor, cell):
+        if cell.layout.dtype is torch.bool and tensor.dtype is not torch.bool:
+            views.retype(cell, torch.uint8)  # whose bytes needn't be 0 or 1
         value = views.record_write(cell, value, tuple(tensor.shape), tensor.stride(), offset_of(tensor))
     cell.assign(value)
 

@@ -260,6 +260,23 @@ def chunk(cell: Cell, parts: int, dim: int) -> list[Cell]:
     ]
 
 
+def in_bytes(cell: Cell) -> Cell:
+    """The storage's bytes as they lie in memory, flat."""
+    return bitcast(in_memory_order(cell, (math.prod(cell.layout.shape),)), torch.uint8)
+
+
+def retype(cell: Cell, dtype: torch.dtype) -> None:
+    """Let a storage have its value as flat elements of another dtype, where the same bytes can be those."""
+    value = bitcast(in_memory_order(cell, (math.prod(cell.layout.shape),)), dtype)
+    cell.layout = value.layout
+    cell.assign(value)
+
+
+def from_bytes(content: Cell, layout: Layout) -> Cell:
+    """The value of a storage that has these bytes in memory."""
+    return record_chain(_back_entries(content.layout, layout), content)
+
+
 def in_memory_order(cell: Cell, shape: Shape) -> Cell:
     """The storage's elements as they lie in memory, in this shape."""
     return reshape(_as_memory(cell, cell.layout.dtype), shape)

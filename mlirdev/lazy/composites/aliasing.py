@@ -1,13 +1,13 @@
 """Views and what else changes how a tensor looks at a storage, or the storage's size.
 
 A view is a new tensor on the same storage and records nothing. PyTorch's CPU kernels check the storage's
-size, which for ours is 0, so the Meta kernels make them.
+size, which for ours is 0 to C++, so the Meta kernels make them, and what the CPU's would refuse is refused here.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -17,20 +17,40 @@ from mlirdev.lazy import views
 from mlirdev.lazy.chain import Shape
 from mlirdev.lazy.handlers import handles
 from mlirdev.lazy.layouts import contiguous_stride, layout_of
-from mlirdev.lazy.overloads import op
+from mlirdev.lazy.resizing import grow
 from mlirdev.lazy.storage import CPU, META, cell_of, new_tensor, offset_of, restrided, span
 from mlirdev.lazy.trace import Cell
 
 aten = torch.ops.aten
+_seen_by_cpp: Any = torch._C.StorageBase.nbytes  # type: ignore[attr-defined]
 _set = aten.set_.source_Storage_storage_offset.redispatch
 
 
 @handles("as_strided")
 def as_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
-    return aten.as_strided.default.redispatch(META, self, size, stride, storage_offset)
+    offset = offset_of(self) if storage_offset is None else storage_offset
+    shape, strides = tuple(size), tuple(stride)
+    beyond = _span(shape, strides, offset) * self.itemsize > cell_of(self).layout.nbytes
+    if beyond and not self._is_zerotensor():  # forward-mode's zeros have no elements behind them
+        _refuse(self, shape, strides, offset)
+    return aten.as_strided.default.redispatch(META, self, size, stride, offset)
 
 
-@handles("view")
+# How many elements a storage must have; most views of a program are those that it had before.
+_span = lru_cache(maxsize=65536)(span)
+
+
+def _refuse(tensor: Tensor, size: Shape, stride: Shape, offset: int) -> None:
+    """Raise as eager does for a view beyond its storage."""
+    have, itemsize = cell_of(tensor).layout.nbytes, tensor.itemsize
+    need = span(size, stride, offset) * itemsize
+    raise RuntimeError(
+        f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+        f"requiring a storage size of {need} are out of bounds for storage of size {have}"
+    )
+
+
+@handles("view", "_unsafe_view")
 def view(self: Tensor, size: Sequence[int]) -> Any:
     return aten.view.default.redispatch(CPU, self, size)
 
@@ -64,9 +84,23 @@ def set_storage_offset(
 ) -> Any:
     shape = tuple(size)
     strides = tuple(stride) or contiguous_stride(shape)
-    need = span(shape, strides, storage_offset) * self.dtype.itemsize
-    _retype(source.cell, shape, strides, self.dtype)  # type: ignore[attr-defined]
-    return _set(CPU if source.nbytes() >= need else META, self, source, storage_offset, shape, strides)
+    need = span(shape, strides, storage_offset)
+    _retype(_cell_in(source, self), shape, strides, self.dtype)
+    # The Meta kernel resizes what C++ sees of the storage. It can't where that has a pointer (storage_methods.py).
+    enough = _seen_by_cpp(source) >= need * self.itemsize
+    answer = _set(CPU if enough else META, self, source, storage_offset, shape, strides)
+    grow(self, shape, need)
+    return answer
+
+
+def _cell_in(source: Any, target: Tensor) -> Cell:
+    cell: Cell | None = getattr(source, "cell", None)
+    if cell is None:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{target.device}" to a storage on different device '
+            f'"{source.device}". This is no longer allowed; the devices must match.'
+        )
+    return cell
 
 
 def _retype(cell: Cell, shape: Shape, stride: Shape, dtype: torch.dtype) -> None:
@@ -79,8 +113,14 @@ def _retype(cell: Cell, shape: Shape, stride: Shape, dtype: torch.dtype) -> None
 
 @handles("set_.source_Storage")
 def set_storage(self: Tensor, source: torch.UntypedStorage) -> Any:
-    layout = source.cell.layout  # type: ignore[attr-defined]
+    layout = _cell_in(source, self).layout
     return set_storage_offset(self, source, 0, (layout.nbytes // self.dtype.itemsize,))
+
+
+@handles("is_set_to")
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    same = self.untyped_storage()._cdata == tensor.untyped_storage()._cdata
+    return same and (self.shape, self.stride(), offset_of(self)) == (tensor.shape, tensor.stride(), offset_of(tensor))
 
 
 @handles("set_.source_Tensor")
@@ -96,7 +136,10 @@ def set_(self: Tensor) -> Any:
 
 @handles("as_strided_")
 def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
-    offset = self.storage_offset() if storage_offset is None else storage_offset
+    offset = offset_of(self) if storage_offset is None else storage_offset
+    shape, strides = tuple(size), tuple(stride)
+    if span(shape, strides, offset) * self.itemsize > cell_of(self).layout.nbytes:
+        _refuse(self, shape, strides, offset)
     return set_storage_offset(self, self.untyped_storage(), offset, size, stride)
 
 
@@ -113,25 +156,3 @@ def resize_(self: Tensor, size: Sequence[int], memory_format: torch.memory_forma
         strides = torch.empty(shape, device="meta", memory_format=memory_format).stride()
     grow(self, shape, span(shape, strides, offset_of(self)))
     return set_storage_offset(self, self.untyped_storage(), self.storage_offset(), shape, strides)
-
-
-def grow(tensor: Tensor, shape: tuple[int, ...], need: int) -> None:
-    """See that the tensor's storage holds `need` elements of its dtype; what is new has unspecified contents."""
-    cell = cell_of(tensor)
-    layout = cell.layout
-    count = -(-need * tensor.dtype.itemsize // layout.dtype.itemsize)
-    have = math.prod(layout.shape)
-    if count <= have:
-        return
-    if not have:
-        dtype = tensor.dtype if not tensor.storage_offset() else layout.dtype
-        value = views.empty(shape if math.prod(shape) == need else (count,), dtype)
-    else:
-        value = _longer(cell, count, have)
-    cell.layout = value.layout
-    cell.assign(value)
-
-
-def _longer(cell: Cell, count: int, have: int) -> Cell:
-    flat = views.in_memory_order(cell, (have,))
-    return op("aten.cat.default", [flat, views.empty((count - have,), cell.layout.dtype)])

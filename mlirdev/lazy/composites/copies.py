@@ -7,8 +7,10 @@ from torch import Tensor
 
 from mlirdev.lazy import pinned, views
 from mlirdev.lazy.device import download, upload
+from mlirdev.lazy.fallback import run_on_cpu
 from mlirdev.lazy.handlers import handles
 from mlirdev.lazy.operands import check_device
+from mlirdev.lazy.overlap import order_matters
 from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, read, relabelled, write
 
 aten = torch.ops.aten
@@ -68,11 +70,19 @@ def clone(self: Tensor, memory_format: torch.memory_format | None = None) -> Ten
     return new_tensor(relabelled(read(self), copy_stride(self, memory_format)))
 
 
+@handles("_lazy_clone")
+def _lazy_clone(self: Tensor) -> Tensor:
+    return new_tensor(relabelled(read(self), copy_stride(self, None)))
+
+
 @handles("copy_")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if self.device.type != DEVICE_TYPE:
         _copy_to_host(self.detach(), src, non_blocking)
         return self
+    if order_matters([self], [src]):
+        result: Tensor = run_on_cpu(aten.copy_.default, (self, src), {}, "overlap")
+        return result
     value = read(src) if src.device.type == DEVICE_TYPE else upload(src, wait=not non_blocking)
     value = views.cast(value, self.dtype)
     if value.layout.shape != self.shape:
@@ -116,5 +126,8 @@ def equal(self: Tensor, other: Tensor) -> bool:
 
 @handles("zero_")
 def zero_(self: Tensor) -> Tensor:
+    if order_matters([self], ()):
+        result: Tensor = run_on_cpu(aten.zero_.default, (self,), {}, "overlap")
+        return result
     write(self, views.full(tuple(self.shape), self.dtype, 0))
     return self
