@@ -9,12 +9,12 @@ overlap.py's.)
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
 from mlirdev.lazy.layouts import Layout
 from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, offset_of
@@ -31,12 +31,17 @@ def agree_on_destinations(
     kwargs: Mapping[str, Any],
     written: Sequence[Tensor],
     usual: Sequence[Layout],
+    signature: Sequence[Any],
 ) -> Sequence[Strides | None]:
     """The strides that eager gives each of these destinations when it resizes them to the sizes of `usual`, the
-    results' own layouts; None for those that it leaves as they are. Raises what eager raises."""
+    results' own layouts; None for those that it leaves as they are. Raises what eager raises.
+
+    `signature` stands for the other arguments: calls that agree in it get one answer.
+    """
     if all(t.dtype is u.dtype and t.shape == u.shape for t, u in zip(written, usual, strict=True)):
         return [None] * len(written)
-    key = (op, *usual, *_signature(args, kwargs))
+    places = [(t.dtype, tuple(t.shape), t.stride(), offset_of(t)) for t in written]
+    key = (op, *usual, *places, *signature)
     if key not in _answers:
         _answers[key] = _ask(op, args, kwargs, written, usual)
     answer = _answers[key]
@@ -46,19 +51,6 @@ def agree_on_destinations(
         strides if sizes == layout.shape and target.shape != layout.shape else None
         for target, layout, (sizes, strides) in zip(written, usual, answer, strict=True)
     ]
-
-
-def _signature(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
-    """What eager's answer follows from: all arguments, tensors as layouts with the number of their storage."""
-    storages: dict[Cell, int] = {}
-    for leaf in tree_leaves((args, kwargs)):
-        if not isinstance(leaf, Tensor):
-            yield type(leaf), str(leaf)
-        elif leaf.device.type == DEVICE_TYPE:
-            storage = storages.setdefault(cell_of(leaf), len(storages))
-            yield storage, leaf.dtype, tuple(leaf.shape), leaf.stride(), offset_of(leaf)
-        else:
-            yield leaf.device, leaf.dtype, tuple(leaf.shape)
 
 
 def _ask(
