@@ -39,11 +39,18 @@ def kth_value(self: Meta, k: int, dim: int = -1, keepdim: bool = False) -> tuple
     dim = wrap_dim(dim, len(self.shape))
     size = self.shape[dim] if self.shape else 1
     require(1 <= k <= size, f"kthvalue(): selected number k out of range for dimension {dim}")
-    return mode(self, dim, keepdim)
+    return chosen(self, dim, keepdim)
 
 
 def mode(self: Meta, dim: int = -1, keepdim: bool = False) -> tuple[OutSpec, OutSpec]:
     dim = wrap_dim(dim, len(self.shape))
+    if self.shape and not self.shape[dim]:
+        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    return chosen(self, dim, keepdim)
+
+
+def chosen(self: Meta, dim: int, keepdim: bool) -> tuple[OutSpec, OutSpec]:
+    """An element of each line, and its place."""
     shape = reduced(self.shape, dim, keepdim) if self.shape else ()
     return OutSpec(shape, self.dtype), OutSpec(shape, torch.int64)
 
