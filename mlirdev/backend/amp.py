@@ -11,9 +11,9 @@ from mlirdev.backend.devices import NAME
 
 
 class autocast(torch.amp.autocast):
-    """`torch.autocast("mlirdev")`."""
+    """`torch.autocast("mlirdev")`; its dtype is PyTorch's for the device, f16 as on CUDA, unless one is given."""
 
-    def __init__(self, enabled: bool = True, dtype: torch.dtype = torch.bfloat16, cache_enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, dtype: torch.dtype | None = None, cache_enabled: bool = True) -> None:
         super().__init__(NAME, enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 

@@ -82,6 +82,8 @@ def _is_in_bad_fork() -> bool:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_initialized":  # torch.utils.checkpoint asks, and keeps the random state if so
+        return is_initialized()
     if name in _MODULES:
         value: Any = importlib.import_module(f"mlirdev.backend.{name}")
     elif name in _HOME_OF:

@@ -8,7 +8,7 @@ from mlirdev.dtypes import DType
 from mlirdev.graph import Arg, Node, Ref, Size, TensorSpec
 
 Specs = tuple[TensorSpec, ...]
-_DTYPES = frozenset({DType.c64, DType.c128, DType.f8e5m2, DType.f8e4m3fn, DType.u16, DType.u32, DType.u64})
+_DTYPES = frozenset({DType.f8e5m2, DType.f8e4m3fn, DType.u16, DType.u32, DType.u64})
 
 
 def limit(node: Node, specs: Specs) -> str | None:

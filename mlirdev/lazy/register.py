@@ -60,10 +60,11 @@ def _words(text: str) -> frozenset[str]:
 _LEFT_ALONE = _words("""
 detach_ requires_grad_ resize_as_ rename_ retain_grad set_data item lift lift_fresh _lazy_clone is_same_size
 record_stream is_pinned _pin_memory new_empty new_empty_strided empty_like _has_compatible_shallow_copy_type
-_fw_primal _make_dual _new_zeros_with_same_feature_meta unsafe_split.Tensor _convolution argsort argsort.stable
+_fw_primal _make_dual unsafe_split.Tensor _convolution argsort argsort.stable
 rand rand.generator randn randn.generator randint randint.generator randint.low randint.low_generator rand_like
 randn_like randint_like randint_like.low_dtype randint_like.Tensor rand_like.generator randn_like.generator
-randint_like.generator randint_like.low_generator_dtype bernoulli bernoulli.Tensor normal.float_float
+randint_like.generator randint_like.low_generator_dtype bernoulli bernoulli.Tensor normal.float_float allclose
+_assert_tensor_metadata
 """)
 # Composite, but better recorded as one node: their own derivatives come with them.
 _AS_ONE = _words("aten::linear")
