@@ -104,7 +104,7 @@ def call_graph(overload: torch._ops.OpOverload, *args: Any, scalars_as_inputs: b
     inputs: list[torch.Tensor] = []
 
     def key(tensor: torch.Tensor) -> int:
-        inputs.append(tensor.contiguous())
+        inputs.append(tensor.resolve_conj().resolve_neg().contiguous())
         return len(inputs) - 1
 
     expected = overload(*args, **kwargs)
@@ -126,7 +126,7 @@ def calls_graph(calls: Sequence[tuple[Any, Sequence[Any], dict[str, Any]]]):
     capture, inputs, results = Capture(), [], []
 
     def key(tensor: torch.Tensor) -> int:
-        inputs.append(tensor.contiguous())
+        inputs.append(tensor.resolve_conj().resolve_neg().contiguous())
         return len(inputs) - 1
 
     for i, (overload, args, kwargs) in enumerate(calls):

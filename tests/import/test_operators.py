@@ -11,17 +11,19 @@ from mlirdev import importer
 
 from .calls import check, isolated
 from .cases import FAMILIES
+from .complexes import complexes
 from .edges import edges
 from .rare import rare
 from .special import special
 
-ALL = {**FAMILIES, "edges": edges, "rare": rare, "special": special}
+ALL = {**FAMILIES, "edges": edges, "rare": rare, "special": special, "complex": complexes}
 # Of the special functions, which are many, the fast run has one per way of computing.
 FAST = {"lgamma", "erfcx", "airy_ai", "chebyshev_polynomial_v", "nextafter"}
+MANY = ("special", "complex")
+# Of complex numbers one precision and one length that has every kind of step.
+FAST |= {"movement", "sums", "arithmetic-single", "fourier-66", "grad", "grad-fourier"}
 CASES = [
-    pytest.param(
-        case, id=f"{family}/{name}", marks=[pytest.mark.slow] if family == "special" and name not in FAST else []
-    )
+    pytest.param(case, id=f"{family}/{name}", marks=[pytest.mark.slow] if family in MANY and name not in FAST else [])
     for family, make in ALL.items()
     for name, case in make()
 ]

@@ -12,7 +12,7 @@ from ..pairs import paired, parts
 from ..registry import COMPLEX, complex_rule
 from ..tensor import Tensor
 from .complex_movement import as_for_reals, by_parts
-from .elementwise import is_one, number, promoted_pair
+from .elementwise import number, promoted_pair
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter
@@ -45,9 +45,9 @@ def operands(rw: Rewriter, node: Node, count: int) -> list[Tensor]:
 
 @complex_rule(*(f"aten.{n}.{o}" for n in ("add", "sub") for o in ("Tensor", "Scalar")))
 def add(rw: Rewriter, node: Node) -> Tensor:
-    """With alpha: self ± alpha · other."""
+    """self ± alpha · other: as on the CPU, where alpha = 1 + 0i makes NaN of what it meets in infinities."""
     a, b = operands(rw, node, 2)
-    (a_re, a_im), (b_re, b_im) = parts(a), parts(b if is_one(node.args[2]) else b * number(node.args[2]))
+    (a_re, a_im), (b_re, b_im) = parts(a), parts(b * number(node.args[2]))
     if ".add." in node.op:
         return paired(a_re + b_re, a_im + b_im)
     return paired(a_re - b_re, a_im - b_im)

@@ -7,6 +7,7 @@ functions", 1987), which cancel nowhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,9 @@ from mlirdev.dtypes import DType
 from mlirdev.graph import Node
 
 from ..pairs import paired, parts
-from ..registry import COMPLEX, complex_rule
+from ..registry import complex_rule
 from ..tensor import Tensor
-from .complex_arithmetic import Pair, conj, operands, product
+from .complex_arithmetic import Pair, conj, operands, product, quotient
 from .complex_movement import as_for_reals
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 LN_2, LN_10 = 0.6931471805599453, 2.302585092994046
 INF = float("inf")
-
-COMPLEX.update({f"aten.{n}.default": as_for_reals for n in ("sigmoid", "silu", "silu_backward")})
 
 
 def times_i(z: Pair) -> Pair:
@@ -48,18 +47,40 @@ def copysign(a: Tensor, b: Tensor) -> Tensor:
     return a.rewriter.own("own.copysign", a, b)
 
 
+def is_finite(a: Tensor) -> Tensor:
+    return a.abs() < INF
+
+
+def is_infinite(a: Tensor) -> Tensor:
+    return a.abs().compare("eq", INF)
+
+
+def is_nan(a: Tensor) -> Tensor:
+    return a.compare("ne", a)
+
+
 # --- exponential and logarithm -----------------------------------------------------------------------
 
 
-@complex_rule("aten.exp.default")
+@complex_rule("aten.exp.default", "aten.exp2.default")
 def exp(rw: Rewriter, node: Node) -> Tensor:
+    """exp2 is that of z · ln 2."""
     (x,) = operands(rw, node, 1)
-    return paired(*exponential(parts(x)))
+    re, im = parts(x)
+    if ".exp2." in node.op:
+        re, im = re * LN_2, im * LN_2
+    return paired(*in_double(exponential, (re, im)))
 
 
 def exponential(z: Pair) -> Pair:
-    length = z[0].exp()
-    return length * z[1].unary("cos"), length * z[1].unary("sin")
+    """In halves, since exp(a) may be too large where exp(a) · cos(b) isn't; C's values at infinities."""
+    a, b = z
+    rw, half, finite = a.rewriter, (a * 0.5).exp(), is_finite(b)
+    cos = rw.where(
+        finite, b.unary("cos"), rw.where(a.compare("eq", INF), 1.0, rw.where(a.compare("eq", -INF), 0.0, b - b))
+    )
+    sin = rw.where(finite, b.unary("sin"), rw.where(a.compare("eq", -INF), 0.0, b - b))
+    return half * cos * half, rw.where(b.compare("eq", 0.0), b, half * sin * half)
 
 
 def logarithm(z: Pair) -> Pair:
@@ -99,69 +120,97 @@ def _log1p(z: Pair) -> Pair:
     return rw.where((length > 0.5) & (length < 2.0), near, length.log()), atan2(b, a + 1.0)
 
 
-def _expm1(z: Pair) -> Pair:
-    a, b = z
+@complex_rule("aten.expm1.default")
+def expm1(rw: Rewriter, node: Node) -> Tensor:
+    (x,) = operands(rw, node, 1)
+    a, b = parts(x)
     half = (b * 0.5).unary("sin")
-    return a.unary("expm1") * b.unary("cos") - half * half * 2.0, a.exp() * b.unary("sin")
+    return paired(a.unary("expm1") * b.unary("cos") - half * half * 2.0, a.exp() * b.unary("sin"))
 
 
-# --- circular and hyperbolic -------------------------------------------------------------------------
+# --- circular and hyperbolic: C's values where a part is infinite, or NaN beside a zero ---------------------------
 
 
 def _sinh(z: Pair) -> Pair:
     a, b = z
-    return a.unary("sinh") * b.unary("cos"), a.unary("cosh") * b.unary("sin")
+    rw, odd = a.rewriter, (a.compare("eq", 0.0) | is_infinite(a)) & ~is_finite(b)
+    re = rw.where(odd, rw.where(is_infinite(a), a.abs(), a), a.unary("sinh") * b.unary("cos"))
+    return re, rw.where(b.compare("eq", 0.0), b, a.unary("cosh") * b.unary("sin"))
 
 
 def _cosh(z: Pair) -> Pair:
     a, b = z
-    return a.unary("cosh") * b.unary("cos"), a.unary("sinh") * b.unary("sin")
+    rw, unclear = a.rewriter, ~is_finite(b)
+    re = rw.where(is_infinite(a) & unclear, a.abs(), a.unary("cosh") * b.unary("cos"))
+    im = rw.where(b.compare("eq", 0.0), b * copysign(rw.full((), 1.0, a.dtype), a), a.unary("sinh") * b.unary("sin"))
+    return re, rw.where(a.compare("eq", 0.0) & unclear, a, im)
 
 
 def _tanh(z: Pair) -> Pair:
     """Far from the imaginary axis it is ±1, and what remains of the imaginary part."""
     a, b = z
-    rw = a.rewriter
+    rw, zero, infinite, unclear = a.rewriter, a.compare("eq", 0.0), is_infinite(a), ~is_finite(b)
     sinh, tan = a.unary("sinh"), b.unary("tan")
     cosh, beta = (sinh * sinh + 1.0).sqrt(), tan * tan + 1.0
     below = sinh * sinh * beta + 1.0
     far = a.abs() > 20.0
+    one = copysign(rw.full((), 1.0, a.dtype), a)
     tail = b.unary("sin") * b.unary("cos") * (a.abs() * -2.0).exp() * 4.0
-    return rw.where(far, copysign(rw.full((), 1.0, a.dtype), a), beta * cosh * sinh / below), rw.where(
-        far, tail, tan / below
-    )
+    re = rw.where(far, rw.where(unclear & ~infinite, b - b, one), beta * cosh * sinh / below)
+    im = rw.where(far, rw.where(infinite & unclear, 0.0, tail), tan / below)
+    return rw.where(zero, a, re), rw.where(b.compare("eq", 0.0), b, im)
 
 
 def _roots(z: Pair) -> tuple[Pair, Pair]:
-    """√(1 − z) and √(1 + z)."""
+    """√(z − 1) and √(z + 1)."""
     a, b = z
-    return square_root((1.0 - a, -b)), square_root((a + 1.0, b))
+    return square_root((a - 1.0, b)), square_root((a + 1.0, b))
 
 
-def _acos(z: Pair) -> Pair:
-    minus, plus = _roots(z)
-    cross = plus[0] * minus[1] - plus[1] * minus[0]
-    return atan2(minus[0], plus[0]) * 2.0, cross.unary("asinh")
-
-
-def _asin(z: Pair) -> Pair:
-    minus, plus = _roots(z)
-    cross = minus[0] * plus[1] - minus[1] * plus[0]
-    return atan2(z[0], minus[0] * plus[0] - minus[1] * plus[1]), cross.unary("asinh")
+def _clamped(a: Tensor, bound: float) -> Tensor:
+    """Directions are those of infinity, and products don't overflow."""
+    return a.maximum(-bound).minimum(bound)
 
 
 def _acosh(z: Pair) -> Pair:
+    """An infinite part makes the real one infinite; of 0 + NaN i the imaginary one is known."""
     a, b = z
-    minus, plus = square_root((a - 1.0, b)), square_root((a + 1.0, b))
-    along = minus[0] * plus[0] + minus[1] * plus[1]
-    return along.unary("asinh"), atan2(minus[1], plus[0]) * 2.0
+    rw, infinite = a.rewriter, is_infinite(a) | is_infinite(b)
+    minus, plus = _roots((_clamped(a, 1e300), _clamped(b, 1e300)))
+    along = (minus[0] * plus[0] + minus[1] * plus[1]).unary("asinh")
+    angle = atan2(minus[1], plus[0]) * 2.0
+    known = a.compare("eq", 0.0) & is_nan(b)
+    return rw.where(infinite, INF, along), rw.where(known, math.pi / 2, angle)
+
+
+def _acos(z: Pair) -> Pair:
+    """(im, −re) of acosh above the real axis, conjugated below."""
+    re, im = _acosh(z)
+    return im.abs(), copysign(re, -z[1])
+
+
+def _asinh(z: Pair) -> Pair:
+    """asin of −b + ai, turned back: a real part of 0 + NaN i is NaN, of NaN + 0 i the imaginary one is 0."""
+    a, b = z
+    rw, infinite = a.rewriter, is_infinite(a) | is_infinite(b)
+    u, v = -_clamped(b, 1e300), _clamped(a, 1e300)
+    minus, plus = square_root((1.0 - u, -v)), square_root((u + 1.0, v))
+    cross = (minus[0] * plus[1] - minus[1] * plus[0]).unary("asinh")
+    angle = atan2(u, minus[0] * plus[0] - minus[1] * plus[1])
+    im = rw.where(is_nan(a) & b.compare("eq", 0.0), b, -angle)
+    return rw.where(infinite, copysign(rw.full((), INF, a.dtype), a), cross), im
 
 
 def _atanh(z: Pair) -> Pair:
+    """Odd: from the right half of the plane."""
     a, b = z
-    away = 1.0 - a
-    re = (a * 4.0 / (away * away + b * b)).unary("log1p") * 0.25
-    return re, atan2(b * 2.0, away * (a + 1.0) - b * b) * 0.5
+    rw, c, d = a.rewriter, _clamped(a.abs(), 1e150), _clamped(b, 1e150)
+    away = 1.0 - c
+    re = (c * 4.0 / (away * away + d * d)).unary("log1p") * 0.25
+    im = atan2(d * 2.0, away * (c + 1.0) - d * d) * 0.5
+    zero = a.compare("eq", 0.0) | is_infinite(a) | is_infinite(b)
+    quarter = copysign(rw.full((), math.pi / 2, b.dtype), b)
+    return copysign(rw.where(zero, 0.0, re), a), rw.where(is_infinite(b), quarter, im)
 
 
 def _turned(function: Callable[[Pair], Pair]) -> Callable[[Pair], Pair]:
@@ -174,8 +223,6 @@ _FUNCTIONS: dict[str, Callable[[Pair], Pair]] = {
     "log2": _scaled_log(1 / LN_2),
     "log10": _scaled_log(1 / LN_10),
     "log1p": _log1p,
-    "exp2": lambda z: exponential((z[0] * LN_2, z[1] * LN_2)),
-    "expm1": _expm1,
     "sqrt": square_root,
     "sinh": _sinh,
     "cosh": _cosh,
@@ -183,11 +230,11 @@ _FUNCTIONS: dict[str, Callable[[Pair], Pair]] = {
     "sin": _turned(_sinh),
     "cos": lambda z: _cosh(times_i(z)),
     "tan": _turned(_tanh),
-    "asin": _asin,
+    "asin": _turned(_asinh),
     "acos": _acos,
     "acosh": _acosh,
     "atanh": _atanh,
-    "asinh": _turned(_asin),
+    "asinh": _asinh,
     "atan": _turned(_atanh),
 }
 
@@ -206,18 +253,24 @@ def function_of(rw: Rewriter, node: Node) -> Tensor:
 # --- powers ------------------------------------------------------------------------------------------
 
 
-@complex_rule("aten.reciprocal.default")
+@complex_rule("aten.reciprocal.default", "aten.rsqrt.default")
 def reciprocal(rw: Rewriter, node: Node) -> Tensor:
     (x,) = operands(rw, node, 1)
-    re, im = parts(x)
-    square = re * re + im * im
-    return paired(re / square, -im / square)
+    divisor = parts(x.sqrt() if ".rsqrt." in node.op else x)
+    return paired(*quotient(rw, _one(divisor), divisor))
 
 
-@complex_rule("aten.rsqrt.default")
-def rsqrt(rw: Rewriter, node: Node) -> Tensor:
+def _one(z: Pair) -> Pair:
+    return z[0].rewriter.full((), 1.0, z[0].dtype), z[0].rewriter.zeros((), z[0].dtype)
+
+
+@complex_rule("aten.sigmoid.default", "aten.silu.default")
+def sigmoid(rw: Rewriter, node: Node) -> Tensor:
+    """1 or x, over 1 + exp(−x)."""
     (x,) = operands(rw, node, 1)
-    return x.sqrt().unary("reciprocal")
+    z = parts(x)
+    re, im = in_double(exponential, (-z[0], -z[1]))
+    return paired(*quotient(rw, z if ".silu." in node.op else _one(z), (re + 1.0, im)))
 
 
 @complex_rule("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar")
@@ -237,12 +290,20 @@ def in_double_of_two(function: Callable[[Pair, Pair], Pair], x: Pair, y: Pair) -
 
 
 def _power(x: Pair, y: Pair) -> Pair:
-    """exp(y · log x); of zero, 0, or 1 where y is zero too."""
-    rw = x[0].rewriter
-    re, im = exponential(product(y, logarithm(x)))
-    zero = x[0].compare("eq", 0.0) & x[1].compare("eq", 0.0)
-    one = (y[0].compare("eq", 0.0) & y[1].compare("eq", 0.0)).to(re.dtype)
-    return rw.where(zero, one, re), rw.where(zero, 0.0, im)
+    """C's product: where it is NaN though a factor is infinite, an infinity in the direction that is left."""
+    rw, log = x[0].rewriter, logarithm(x)
+    re, im = product(y, log)
+    either = [is_infinite(z[0]) | is_infinite(z[1]) for z in (y, log)]
+    boxed = product(*(_boxed(z, infinite) for z, infinite in zip((y, log), either, strict=True)))
+    lost = is_nan(re) & is_nan(im) & (either[0] | either[1])
+    return exponential((rw.where(lost, boxed[0] * INF, re), rw.where(lost, boxed[1] * INF, im)))
+
+
+def _boxed(z: Pair, infinite: Tensor) -> Pair:
+    """Of an infinite number, 1 for infinities and 0 for the rest; of another, 0 for NaN."""
+    rw = z[0].rewriter
+    a, b = (rw.where(infinite, is_infinite(v).to(v.dtype), rw.where(is_nan(v), 0.0, v.abs())) for v in z)
+    return copysign(a, z[0]), copysign(b, z[1])
 
 
 # --- gradients ---------------------------------------------------------------------------------------
