@@ -53,12 +53,14 @@ class Layout:
     whose strides PyTorch's constructor gets wrong.
     """
 
-    __slots__ = ("dtype", "nbytes", "quick_dtype", "shape", "spec", "stride")
+    __slots__ = ("dtype", "nbytes", "quick_dtype", "row_major", "shape", "spec", "stride")
 
     def __init__(self, shape: torch.Size, dtype: torch.dtype, stride: tuple[int, ...] | None) -> None:
         self.shape = shape
         self.dtype = dtype
         self.stride = stride
+        # Strides of dims of size 1 may be any, and still the elements lie in memory as a contiguous tensor's.
+        self.row_major = stride is None or _is_row_major(shape, stride)
         self.quick_dtype = None if dtype.is_complex or stride is not None or 0 in shape else dtype
         self.spec = TensorSpec(tuple(shape), dtype_of(dtype))
         self.nbytes = math.prod(shape) * dtype.itemsize
@@ -88,6 +90,11 @@ def _new_layout(shape: tuple[int, ...], dtype: torch.dtype, stride: tuple[int, .
     if stride is not None and stride == contiguous_stride(shape):
         return layout_of(shape, dtype)
     return Layout(torch.Size(shape), dtype, stride)
+
+
+def _is_row_major(shape: Sequence[int], stride: Sequence[int]) -> bool:
+    usual = contiguous_stride(shape)
+    return 0 in shape or all(n == 1 or a == b for n, a, b in zip(shape, stride, usual, strict=True))
 
 
 def contiguous_stride(shape: Sequence[int]) -> tuple[int, ...]:

@@ -31,6 +31,8 @@ def new_tensor(cell: Cell) -> Tensor:
     tensor: Tensor = create(layout.shape, layout.dtype)
     tensor.untyped_storage().cell = cell  # type: ignore[attr-defined]
     if layout.stride is not None:
+        if layout.row_major:
+            cell.layout = layout.dense
         return restrided(tensor, layout.shape, layout.stride, 0)
     return tensor if layout.nbytes else restrided(tensor, layout.shape, contiguous_stride(layout.shape), 0)
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
 from mlirdev.lazy import pinned, views
+from mlirdev.lazy.chain import Shape
 from mlirdev.lazy.device import download, upload
 from mlirdev.lazy.fallback import run_on_cpu
 from mlirdev.lazy.handlers import handles
+from mlirdev.lazy.layouts import contiguous_stride
 from mlirdev.lazy.operands import check_device
 from mlirdev.lazy.overlap import order_matters
+from mlirdev.lazy.specs.layout import like_strides
+from mlirdev.lazy.specs.types import Meta
 from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, read, relabelled, write
 
 aten = torch.ops.aten
@@ -59,10 +65,15 @@ def copy_stride(tensor: Tensor, memory_format: torch.memory_format | None) -> tu
     """The strides of a copy of `tensor`; None for those of a contiguous one."""
     if memory_format is torch.contiguous_format:
         return None
-    if memory_format in (None, torch.preserve_format) and tensor.is_contiguous():
-        return None
-    like = torch.empty_strided(tensor.shape, tensor.stride(), device="meta")
-    return tuple(like.clone(memory_format=memory_format or torch.preserve_format).stride())
+    return _copy_stride(tensor.shape, tensor.stride(), memory_format or torch.preserve_format)
+
+
+@lru_cache(maxsize=16384)
+def _copy_stride(shape: Shape, stride: Shape, memory_format: torch.memory_format) -> tuple[int, ...] | None:
+    if memory_format is torch.preserve_format:
+        return like_strides(Meta(shape, torch.float32, None if stride == contiguous_stride(shape) else stride))
+    # Raises for other ranks than the format's.
+    return tuple(torch.empty(shape, device="meta", memory_format=memory_format).stride())
 
 
 @handles("clone")
