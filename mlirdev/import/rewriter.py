@@ -63,6 +63,8 @@ class Rewriter:
         self.numbers: dict[int, int] = {i: i for i in range(len(graph.inputs))}
         # By number of a complex value: its parts, where they are known (pairs.py).
         self.parts: dict[int, tuple[Tensor, Tensor]] = {}
+        # By number of a real value: the two whose elements alternate along its last dim.
+        self.interleaved: dict[int, tuple[Tensor, Tensor]] = {}
 
     def replace(self, node: Node, first: int) -> None:
         args = tuple(self._renumbered(a) for a in node.args)

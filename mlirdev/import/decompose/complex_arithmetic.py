@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlirdev.dtypes import DType
-from mlirdev.graph import Arg, Node
+from mlirdev.graph import Node
 
-from ..dims import int_of, wrap
 from ..pairs import paired, parts
 from ..registry import COMPLEX, complex_rule
-from ..tensor import Tensor
-from .complex_movement import as_for_reals, by_parts
+from ..tensor import Tensor, spec_of
+from .complex_movement import as_for_reals
 from .elementwise import number, promoted_pair
 
 if TYPE_CHECKING:
@@ -26,10 +24,6 @@ COMPLEX.update(
             *(f"aten.{n}.default" for n in ("addmm", "addmv", "addbmm", "baddbmm", "addr", "mse_loss")),
             *(f"aten.rsub.{o}" for o in ("Scalar", "Tensor")),
             *(f"aten.logical_{n}.default" for n in ("and", "or", "xor", "not")),
-            *(f"aten.{n}.{o}" for n in ("any", "all") for o in ("default", "dim", "dims")),
-            *(f"aten.count_nonzero.{o}" for o in ("default", "dim_IntList")),
-            *(f"aten.{n}.default" for n in ("sum", "mean", "prod")),
-            *("aten.sum.dim_IntList", "aten.mean.dim", "aten.prod.dim_int"),
             "aten.linalg_cross.default",
             "aten._trilinear.default",
         ),
@@ -196,46 +190,7 @@ def isclose(rw: Rewriter, node: Node) -> Tensor:
     return close | ((error < float("inf")) & (error <= length * number(rtol) + number(atol)))
 
 
-# --- reductions and products of matrices -------------------------------------------------------------
-
-
-@complex_rule("own.reduce")
-def reduce(rw: Rewriter, node: Node) -> list[Tensor]:
-    """Sums by parts; products whole."""
-    return by_parts(rw, node) if node.args[3] == "add" else rw.keep(node)
-
-
-@complex_rule("aten.var.correction", "aten.std.correction")
-def variance(rw: Rewriter, node: Node) -> Tensor:
-    """The parts' variances added."""
-    x, over, correction, keep = node.args
-    re, im = (
-        rw.emit("aten.var.correction", [p.ref, over, correction, keep], node.results)[0] for p in parts(rw.tensor(x))
-    )
-    return (re + im).sqrt() if ".std." in node.op else re + im
-
-
-@complex_rule("aten.linalg_vector_norm.default")
-def vector_norm(rw: Rewriter, node: Node) -> Tensor:
-    lengths = modulus(rw.tensor(node.args[0]))
-    return rw.emit(node.op, [lengths.ref, *node.args[1:]], node.results)[0]
-
-
-@complex_rule("aten.cumsum.default", "aten.cumprod.default")
-def cumulative(rw: Rewriter, node: Node) -> Tensor:
-    """In double precision, as on the CPU."""
-    x = rw.tensor(node.args[0], DType.c128)
-    if not x.rank:
-        return x
-    which = "add" if "cumsum" in node.op else "mul"
-    args: list[Arg] = [x.ref, wrap(int_of(node.args[1]), x.rank), which]
-    return rw.emit("own.scan", args, [x.spec])[0]
-
-
-@complex_rule("own.scan")
-def scan(rw: Rewriter, node: Node) -> list[Tensor]:
-    """Sums by parts; products whole."""
-    return by_parts(rw, node) if node.args[2] == "add" else rw.keep(node)
+# --- products of matrices ----------------------------------------------------------------------------
 
 
 @complex_rule("aten.mm.default", "aten.bmm.default")
@@ -252,3 +207,23 @@ def matrix_product(rw: Rewriter, node: Node) -> Tensor:
 def vdot(rw: Rewriter, node: Node) -> Tensor:
     a, b = operands(rw, node, 2)
     return (conj(a) * b).sum([0])
+
+
+@complex_rule("aten.linear_backward.default")
+def linear_backward(rw: Rewriter, node: Node) -> list[Tensor]:
+    """Of real operands conjugated: gradients of complex numbers are conjugate."""
+    x, grad, weight, mask = node.args
+    value, g, w = (rw.tensor(v, node.results[0].dtype) for v in (x, grad, weight))
+    args = (conj(value).ref, g.ref, conj(w).ref, mask)
+    grads = as_for_reals(rw, Node(node.op, args, node.results))
+    return [grads] if isinstance(grads, Tensor) else grads
+
+
+@complex_rule(*(f"aten.linspace.{o}" for o in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")))
+def linspace(rw: Rewriter, node: Node) -> Tensor:
+    """Both parts by themselves."""
+    spec = node.results[0]
+    ends = zip(*(parts(rw.tensor(a, spec.dtype)) for a in node.args[:2]), strict=True)
+    result = [spec_of(spec.shape, spec.dtype.real)]
+    re, im = (rw.emit("aten.linspace.default", [a.ref, b.ref, *node.args[2:]], result)[0] for a, b in ends)
+    return paired(re, im)

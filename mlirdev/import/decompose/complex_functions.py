@@ -128,6 +128,13 @@ def expm1(rw: Rewriter, node: Node) -> Tensor:
     return paired(a.unary("expm1") * b.unary("cos") - half * half * 2.0, a.exp() * b.unary("sin"))
 
 
+@complex_rule("aten.sinc.default", "aten.special_sinc.default")
+def sinc(rw: Rewriter, node: Node) -> Tensor:
+    (x,) = operands(rw, node, 1)
+    turned = x * math.pi
+    return rw.where(x.compare("eq", 0.0), 1.0, turned.unary("sin") / turned)
+
+
 # --- circular and hyperbolic: C's values where a part is infinite, or NaN beside a zero ---------------------------
 
 
@@ -304,6 +311,14 @@ def _boxed(z: Pair, infinite: Tensor) -> Pair:
     rw = z[0].rewriter
     a, b = (rw.where(infinite, is_infinite(v).to(v.dtype), rw.where(is_nan(v), 0.0, v.abs())) for v in z)
     return copysign(a, z[0]), copysign(b, z[1])
+
+
+@complex_rule(*(f"aten.logspace.{o}" for o in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")))
+def logspace(rw: Rewriter, node: Node) -> Tensor:
+    start, end, steps, base = node.args[:4]
+    exponents = rw.emit("aten.linspace.default", [*(rw.tensor(a).ref for a in (start, end)), steps], node.results)[0]
+    powers = in_double_of_two(_power, parts(rw.tensor(base, exponents.dtype)), parts(exponents))
+    return paired(*powers)
 
 
 # --- gradients ---------------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from mlirdev.dtypes import DType
 from mlirdev.graph import Arg, Node, Ref
 
 from .. import dims
+from ..dims import int_of
 from ..pairs import paired, parts, parts_of_number
-from ..registry import COMPLEX, DECOMPOSITIONS, Rule, complex_rule
+from ..registry import COMPLEX, DECOMPOSITIONS, Rule, complex_rule, decomposition
 from ..tensor import Tensor, spec_of
 from .elementwise import number
 
@@ -143,5 +144,31 @@ def _as(x: Tensor, dtype: DType) -> Tensor:
 def interleaved(x: Tensor) -> Tensor:
     """re, im, re, im, … along the last dim."""
     re, im = parts(x)
-    shape = (*x.shape[:-1], dims.mul(x.shape[-1], 2)) if x.rank else (2,)
-    return x.rewriter.joined([re.unsqueeze(-1), im.unsqueeze(-1)], x.rank).view(shape)
+    rw, shape = x.rewriter, (*x.shape[:-1], dims.mul(x.shape[-1], 2)) if x.rank else (2,)
+    value = rw.joined([re.unsqueeze(-1), im.unsqueeze(-1)], x.rank).view(shape)
+    rw.interleaved[value.number] = (re, im) if x.rank else (re.view((1,)), im.view((1,)))
+    return value
+
+
+@decomposition("own.view")
+def view_of_interleaved(rw: Rewriter, node: Node) -> list[Tensor]:
+    """What parts a value has is known through views: z.real is one."""
+    values, shape = rw.keep(node), node.results[0].shape
+    assert isinstance(node.args[0], Ref)
+    known = rw.interleaved.get(node.args[0].value)
+    if known is not None and shape and isinstance(shape[-1], int) and shape[-1] % 2 == 0:
+        halved = (*shape[:-1], shape[-1] // 2)
+        rw.interleaved[values[0].number] = known[0].view(halved), known[1].view(halved)
+    return values
+
+
+@decomposition("own.slice")
+def slice_of_interleaved(rw: Rewriter, node: Node) -> list[Tensor]:
+    """Every second element is a part."""
+    x, dim, start, step = node.args
+    assert isinstance(x, Ref)
+    first, shape, known = dims.size_of(start), node.results[0].shape, rw.interleaved.get(x.value)
+    alternate = known is not None and dim == len(shape) - 1 and (step == 2 or shape[-1] == 1)
+    if known is not None and alternate and first in (0, 1) and known[0].shape == shape:
+        return [known[int_of(start)]]
+    return rw.keep(node)
