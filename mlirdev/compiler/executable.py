@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from mlirdev.errors import InternalError
 from mlirdev.graph import Graph, Node, TensorSpec
 from mlirdev.jit import Kernel, runall_address, stamp_address
-from mlirdev.plan import Launch, Plan, Signature, evaluate
-from mlirdev.runtime import Buffer, PlanRunner, Stream
+from mlirdev.plan import HostLaunch, Launch, Plan, Signature, evaluate
+from mlirdev.runtime import Buffer, PlanRunner, Stream, unchanged
 
 Scalar = float | int | bool
 
@@ -57,14 +57,16 @@ class Executable:
         threads: int,
         describe: Callable[[Launch, tuple[int, int, int, int]], Exception],
         wait: bool = False,
+        describe_host: Callable[[HostLaunch, BaseException], BaseException] = unchanged,
     ) -> list[Buffer]:
         """Enqueue the plan on a stream; the outputs' buffers at once, or with `wait` when it has run.
 
         Memory is reserved before anything runs (OutOfMemoryError).
 
-        `describe` turns a launch's error word (code, node ordinal, value, bound) into the user's error.
+        `describe` turns a launch's error word (code, node ordinal, value, bound) into the user's error, `describe_host`
+        what a host launch raised.
         """
-        return self._runner.launch(stream, inputs, scalars, syms, threads, describe, wait)
+        return self._runner.launch(stream, inputs, scalars, syms, threads, describe, wait, describe_host)
 
     def _run_node(
         self,

@@ -62,17 +62,29 @@ def download(cell: Cell, cause: str, wait: bool = True, into: Tensor | None = No
     Raises the error of the work that should have made it. Without `wait` the value is there, and such an error is
     raised, once the current stream has been waited for.
     """
+    result = torch.empty(cell.layout.shape, dtype=cell.layout.dtype) if into is None else into
+    _fetch(cell, cause, result, 0, wait)
+    return result
+
+
+def download_element(cell: Cell, index: int, cause: str) -> Tensor:
+    """One element of the cell's value, counted row by row, as a 0-d CPU tensor; the others stay where they are."""
+    result = torch.empty((), dtype=cell.layout.dtype)
+    _fetch(cell, cause, result, index * cell.layout.dtype.itemsize, wait=True)
+    return result
+
+
+def _fetch(cell: Cell, cause: str, target: Tensor, offset: int, wait: bool) -> None:
+    """Fill the CPU tensor `target` with what the cell's memory has from byte `offset` on."""
     if wait:
         check_sync(cause, source_line(here()))
     launch(cell, "value")
-    buffer, layout = cell.buffer, cell.layout
+    buffer = cell.buffer
     assert buffer is not None
     start = time.perf_counter()
-    result = torch.empty(layout.shape, dtype=layout.dtype) if into is None else into
-    if layout.nbytes:
-        copy_to_host(current_stream(), buffer, result.data_ptr(), layout.nbytes, keep=result, wait=wait)
+    if target.nbytes:
+        copy_to_host(current_stream(), buffer, target.data_ptr(), target.nbytes, offset, keep=target, wait=wait)
     elif wait:
         buffer.check()
     if wait:
         emit(Sync(where=source_line(here()), cause=cause, seconds=time.perf_counter() - start))
-    return result

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -24,7 +23,7 @@ from mlirdev.lazy.launchables import Launchable, launchables
 from mlirdev.lazy.lines import here, source_line
 from mlirdev.lazy.trace import Cell, Trace, recorder, renew
 from mlirdev.options import options
-from mlirdev.plan import ERROR_DIVISION, ERROR_INDEX, ERROR_VALUE, VALUE_CHECKS, Launch
+from mlirdev.plan import ERROR_DIVISION, ERROR_INDEX, ERROR_VALUE, VALUE_CHECKS, HostLaunch, Launch
 from mlirdev.runtime import Buffer
 
 _lock = threading.RLock()
@@ -129,24 +128,35 @@ def _prepare(trace: Trace, outputs: tuple[int, ...]) -> Launchable:
 def _run(trace: Trace, launchable: Launchable, wait: bool) -> list[Buffer]:
     inputs = [trace.inputs[i][0] for i in launchable.cut.inputs]
     scalars = [trace.scalars[i] for i in launchable.cut.scalars]
-    describe = _describer(trace.log, launchable.cut.nodes)
+    lines = _Lines(trace.log, launchable.cut.nodes)
     threads = torch.get_num_threads()
-    return launchable.executable.run(trace.stream, inputs, scalars, launchable.syms, threads, describe, wait)
+    run = launchable.executable.run
+    return run(trace.stream, inputs, scalars, launchable.syms, threads, lines.kernel_error, wait, lines.host_error)
 
 
-Describe = Callable[[Launch, tuple[int, int, int, int]], Exception]
+class _Lines:
+    """Turns what goes wrong in a launch into the user's error, with the line that recorded the op."""
 
+    def __init__(self, log: list[Any], nodes: tuple[int, ...]) -> None:
+        self._log = log
+        self._nodes = nodes
 
-def _describer(log: list[Any], nodes: tuple[int, ...]) -> Describe:
-    """What turns a kernel's error word into the user's error, with the line that recorded the op."""
-
-    def describe(launch: Launch, word: tuple[int, int, int, int]) -> Exception:
+    def kernel_error(self, launch: Launch, word: tuple[int, int, int, int]) -> Exception:
+        """The error of a kernel's error word."""
         code, ordinal, value, bound = word
-        node = nodes[launch.nodes[ordinal]] if 0 <= ordinal < len(launch.nodes) else None
-        where = None if node is None else source_line((log[3 * node], log[3 * node + 1]))
-        return _error(code, value, bound, where)
+        node = launch.nodes[ordinal] if 0 <= ordinal < len(launch.nodes) else None
+        return _error(code, value, bound, None if node is None else self._line(node))
 
-    return describe
+    def host_error(self, launch: HostLaunch, error: BaseException) -> BaseException:
+        """The error that PyTorch raised when it ran an op on the CPU."""
+        where = self._line(launch.node)
+        if where is not None and len(error.args) == 1 and isinstance(error.args[0], str):
+            error.args = (f"{error.args[0]} (recorded at {where})",)
+        return error
+
+    def _line(self, node: int) -> SourceLine | None:
+        at = 3 * self._nodes[node]
+        return source_line((self._log[at], self._log[at + 1]))
 
 
 def _error(code: int, value: int, bound: int, where: SourceLine | None) -> Exception:

@@ -36,8 +36,14 @@ Span: TypeAlias = tuple[int, int]
 ErrorWord: TypeAlias = tuple[int, int, int, int]
 # Runs a graph node on the host: (node, operands, results, scalars, syms).
 HostFunction: TypeAlias = Callable[[int, Sequence[Span], Sequence[Span], Sequence[Scalar], tuple[int, ...]], None]
-# Makes the user's error of a launch whose error word was set.
+# Makes the user's error of a launch whose error word was set, and of what a host launch raised.
 Describe: TypeAlias = Callable[[Launch, ErrorWord], Exception]
+DescribeHost: TypeAlias = Callable[[HostLaunch, BaseException], BaseException]
+
+
+def unchanged(launch: HostLaunch, error: BaseException) -> BaseException:
+    """What a host launch raised, as it is."""
+    return error
 
 
 class PlanRunner:
@@ -75,6 +81,7 @@ class PlanRunner:
         threads: int,
         describe: Describe,
         wait: bool = False,
+        describe_host: DescribeHost = unchanged,
     ) -> list[Buffer]:
         """Enqueue the plan on `stream` and return its outputs at once (with `wait`, when it has run).
 
@@ -92,7 +99,8 @@ class PlanRunner:
         bases = [frame.address, arena.address, *(b.address for b in inputs), *(b.address for b in made)]
         binding.fill(frame, bases)
         stream.device.runall = self.runall
-        stream.submit(PlanTask(self, binding, frame, bases, inputs, made, scalars, describe, stream), wait)
+        task = PlanTask(self, binding, frame, bases, inputs, made, scalars, describe, describe_host, stream)
+        stream.submit(task, wait)
         return outputs
 
     def _bind(self, syms: tuple[int, ...]) -> Binding:
@@ -109,6 +117,7 @@ class PlanTask(Task):
         "_bases",
         "_binding",
         "_describe",
+        "_describe_host",
         "_error",
         "_foreign",
         "_frame",
@@ -129,6 +138,7 @@ class PlanTask(Task):
         made: Sequence[Buffer],
         scalars: Sequence[Scalar],
         describe: Describe,
+        describe_host: DescribeHost,
         stream: Stream,
     ) -> None:
         super().__init__()
@@ -138,6 +148,7 @@ class PlanTask(Task):
         self._bases = bases
         self._scalars = scalars
         self._describe = describe
+        self._describe_host = describe_host
         self._error: BaseException | None = None
         self._timeline = stream.timeline
         self._read = [b.fate for b in inputs]
@@ -214,7 +225,7 @@ class PlanTask(Task):
             with self._timeline.time(launch):
                 self._runner.host(launch.node, operands, results, self._scalars, self._binding.syms)
         except BaseException as error:
-            self._error = error
+            self._error = self._describe_host(launch, error)
 
     def _failure(self) -> BaseException | None:
         """Why the outputs can't be what they should be, as far as is known by now."""

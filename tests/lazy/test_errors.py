@@ -84,6 +84,17 @@ def test_an_index_out_of_range_is_an_index_error_and_the_process_lives(dev):
     assert (table + 1).sum().item() == 12
 
 
+def test_an_error_of_an_op_on_the_host_names_its_line(dev):
+    table, bad = torch.ones(3, 2, device=dev), torch.tensor([5]).to(dev)
+    rows = F.embedding(bad, table)
+    line = here() - 1
+    later = rows * 2
+    with pytest.raises(IndexError, match=rf"index out of range in self \(recorded at {__file__}:{line}\)$"):
+        later.cpu()
+    with pytest.raises(IndexError, match=rf"^index out of range in self \(recorded at {__file__}:{line}\)$"):
+        rows.tolist()
+
+
 def test_a_failed_value_raises_on_each_use(dev):
     bad = F.embedding(torch.tensor([5], device=dev), torch.ones(3, 2, device=dev))
     mlirdev.sync()

@@ -1,10 +1,11 @@
 """Handlers written by hand: what isn't one recorded node.
 
-    factories    empty…                         copies        to and from the host, clone, copy_, item
+    factories    empty…                         copies        to and from the host, clone, copy_
     aliasing     views, set_, resize_           convolution   the two overridable overloads
     batch_norm   its hidden write of the stats  rnn           fused LSTM and GRU cells
     random       Philox words made into distributions       ordering      record_stream
     linear_algebra   determinants of matrices that aren't contiguous
+    reading      item, equal, allclose
     fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
     recurrent    LSTM, GRU and RNN over sequences, in PyTorch's own ops
     selecting    nonzero, masks as indices, …     uniqueness    unique and its kin: sizes that values decide
@@ -22,6 +23,7 @@ from mlirdev.lazy.composites import (
     linear_algebra,
     ordering,
     random,
+    reading,
     recurrent,
     rnn,
     selecting,
@@ -38,6 +40,7 @@ __all__ = [
     "linear_algebra",
     "ordering",
     "random",
+    "reading",
     "recurrent",
     "rnn",
     "selecting",

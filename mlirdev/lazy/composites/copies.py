@@ -1,4 +1,4 @@
-"""Copies: within the device, and to and from the host. A copy from the device is where programs wait."""
+"""Copies: within the device, and to and from the host."""
 
 from __future__ import annotations
 
@@ -122,17 +122,6 @@ def _copy_from_and_resize(self: Tensor, dst: Tensor) -> Tensor:
         dst.resize_(self.shape)
     result: Tensor = copy_(dst, self)
     return result
-
-
-@handles("_local_scalar_dense")
-def _local_scalar_dense(self: Tensor) -> float | int | bool | complex:
-    value: float | int | bool | complex = download(read(self), "item").item()
-    return value
-
-
-@handles("equal")
-def equal(self: Tensor, other: Tensor) -> bool:
-    return torch.equal(download(read(self), "equal"), download(read(other), "equal"))
 
 
 @handles("zero_")
