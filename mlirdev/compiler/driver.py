@@ -1,7 +1,7 @@
 """Graph → CompiledPlan and objects: which nodes the host runs, which kernels are missing, who compiles them.
 
     split ─► front jobs ─► kernels missing? ─► back jobs ─► join
-      ▲            │ refused, failed, died            │
+      ▲            │ refused, failed, died twice      │
       └── those nodes run on the host ◄───────────────┘
 
 The stages themselves are in `stages.py` and run in workers.
@@ -115,7 +115,17 @@ class Compilation:
             _say_inline()
         if options.compile == "inline" or needs_this_process(self.target):
             return [(i, _inline(job)) for i, job in enumerate(jobs)]
-        return list(pool.run(jobs, self.tick)) if jobs else []
+        return self._retried(jobs, list(pool.run(jobs, self.tick))) if jobs else []
+
+    def _retried(self, jobs: Sequence[Job], results: list[tuple[int, object]]) -> list[tuple[int, object]]:
+        """The results, where jobs whose worker was ended from outside are done once more, when nothing else runs."""
+        lost = [at for at, result in results if isinstance(result, WorkerDied) and result.from_outside]
+        if not lost:
+            return results
+        for _ in lost:
+            emit(WorkerLost(graph=self.name))
+        again = {lost[i]: result for i, result in pool.run([jobs[at] for at in lost], self.tick)}
+        return [(at, again.get(at, result)) for at, result in results]
 
     def _give_up(self, graph: Graph, nodes: tuple[int, ...], job: Job, error: Exception, whole: bool = False) -> None:
         """Move the nodes behind a failure to the host: those that it names, else those that fail alone, else all."""

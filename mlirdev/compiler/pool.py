@@ -28,13 +28,21 @@ from mlirdev.options import options
 _POLL_S = 0.1
 
 
-class WorkerDied(MlirdevError):
-    """A worker ended, or was ended for taking too long, before it answered. `log` is what it printed last."""
+# A process brings these upon itself.
+_OWN_SIGNALS = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP})
 
-    def __init__(self, how: str, log: str) -> None:
+
+class WorkerDied(MlirdevError):
+    """A worker ended, or was ended for taking too long, before it answered. `log` is what it printed last.
+
+    `from_outside`: its job needn't be to blame. Somebody killed it, perhaps the system when memory ran out.
+    """
+
+    def __init__(self, how: str, log: str, from_outside: bool = False) -> None:
         super().__init__(f"a compile worker {how}" + (f"; its last words:\n{log}" if log else ""))
         self.how = how
         self.log = log
+        self.from_outside = from_outside
 
 
 @dataclass
@@ -117,8 +125,8 @@ class Pool:
             try:
                 return worker.connection.recv()[1]
             except (EOFError, OSError):
-                worker.process.wait()
-                died = WorkerDied(_how(worker.process.returncode), worker.last_words())
+                code = worker.process.wait()
+                died = WorkerDied(_how(code), worker.last_words(), code < 0 and -code not in _OWN_SIGNALS)
         else:
             died = WorkerDied(f"didn't answer within {options.compile_timeout_s} s", worker.last_words())
         self._drop([worker])

@@ -44,6 +44,7 @@ def test_an_exception_is_the_jobs_result(pool: Pool) -> None:
 def test_a_worker_that_aborts_costs_its_own_job(pool: Pool) -> None:
     answers = results(pool, [jobs.Abort(), *[jobs.Square(n) for n in range(1, 5)]])
     assert isinstance(answers[0], WorkerDied)
+    assert not answers[0].from_outside
     assert "SIGABRT" in str(answers[0])
     assert "LLVM ERROR: as told" in answers[0].log
     assert [answers[n] for n in range(1, 5)] == [1, 4, 9, 16]
@@ -60,6 +61,7 @@ def test_a_killed_worker_is_replaced(pool: Pool) -> None:
 
         answers = dict(pool.run([jobs.Sleep(30), jobs.Square(3)], kill_once))
     assert isinstance(answers[0], WorkerDied)
+    assert answers[0].from_outside
     assert answers[1] == 9
 
 
@@ -67,6 +69,7 @@ def test_a_hung_worker_is_given_up(pool: Pool) -> None:
     with options.override(compile_timeout_s=1):
         answers = results(pool, [jobs.Sleep(60)])
     assert isinstance(answers[0], WorkerDied)
+    assert not answers[0].from_outside
     assert "within 1 s" in str(answers[0])
 
 

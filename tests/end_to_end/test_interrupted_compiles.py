@@ -51,16 +51,18 @@ def pipeline(tmp_path: Path) -> Callable[[str, str], str]:
     return append
 
 
-def when_held(act: Callable[[int], None]) -> threading.Thread:
-    """Do `act(process id of the worker)` as soon as a worker is in the pass `hold`."""
+def when_held(act: Callable[[int], None], times: int = 1) -> threading.Thread:
+    """Do `act(process id of the worker)` as soon as a worker is in the pass `hold`, and so on with the next one."""
     flag = held_passes.flag(os.getpid())
 
     def watch() -> None:
-        end = time.monotonic() + PROGRAM_LIMIT_S
-        while time.monotonic() < end:
+        end, left = time.monotonic() + PROGRAM_LIMIT_S, times
+        while left and time.monotonic() < end:
             if flag.exists() and flag.read_text().endswith("\n"):
-                act(int(flag.read_text()))
-                return
+                worker, left = int(flag.read_text()), left - 1
+                if left:
+                    flag.unlink()
+                act(worker)
             time.sleep(0.01)
 
     thread = threading.Thread(target=watch)
@@ -125,15 +127,30 @@ def test_ctrl_c_in_a_script_ends_it_as_any_python(tmp_path: Path) -> None:
         os.kill(worker, 0)
 
 
-def test_a_killed_worker_costs_a_word(pipeline: Callable[[str, str], str], happened: list[events.Event]) -> None:
+@pytest.mark.parametrize("stage", ["graph", "kernel"])
+def test_a_killed_worker_is_replaced(
+    stage: str, pipeline: Callable[[str, str], str], happened: list[events.Event]
+) -> None:
+    """Somebody's kill -9, or a system out of memory: the job is done once more, without a word."""
+    x = torch.arange(6.0).reshape(2, 3).to("mlirdev")
+    with options.override(pipeline=pipeline(stage, "hold")), warnings.catch_warnings(), mlirdev.no_fallback():
+        warnings.simplefilter("error")
+        thread = when_held(lambda worker: os.kill(worker, signal.SIGKILL))
+        result = torch.tanh(x @ x.T).cpu()
+        thread.join()
+    torch.testing.assert_close(result, torch.tanh(x.cpu() @ x.cpu().T))
+    assert len([e for e in happened if isinstance(e, events.WorkerLost)]) == 1
+
+
+def test_workers_killed_again_cost_a_word(pipeline: Callable[[str, str], str], happened: list[events.Event]) -> None:
     x = torch.arange(6.0).reshape(2, 3).to("mlirdev")
     with options.override(pipeline=pipeline("graph", "hold"), fallback="allow"):
-        thread = when_held(lambda worker: os.kill(worker, signal.SIGKILL))
+        thread = when_held(lambda worker: os.kill(worker, signal.SIGKILL), times=2)
         with pytest.warns(CompileWarning, match=r"SIGKILL.*mlirdev repro"):
             result = torch.tanh(x @ x.T).cpu()
         thread.join()
         torch.testing.assert_close(result, torch.tanh(x.cpu() @ x.cpu().T))
-        assert len([e for e in happened if isinstance(e, events.WorkerLost)]) == 1
+        assert len([e for e in happened if isinstance(e, events.WorkerLost)]) == 2
         # The next graph compiles, without a word.
         with warnings.catch_warnings(), mlirdev.no_fallback():
             warnings.simplefilter("error")
