@@ -125,14 +125,20 @@ SOURCE_TOO_SHORT = "Number of elements of source < number of ones in mask"
 REPEATS_NEGATIVE = "repeats can not be negative"
 REPEATS_TOTAL = "allocated size does not match required size"
 SEGMENTS_TOTAL = "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis) when !unsafe."
+LENGTH_NEGATIVE = "lengths contains negative value!"
 RANGE_NOT_FINITE = "the range of the values is not finite"
+PROBABILITY = "probability tensor contains either `inf`, `nan` or element < 0"
+PROBABILITIES_SUM = "invalid multinomial distribution (sum of probabilities <= 0)"
 VALUE_CHECKS = (
     MASK_SELECTS,
     SOURCE_TOO_SHORT,
     REPEATS_NEGATIVE,
     REPEATS_TOTAL,
     SEGMENTS_TOTAL,
+    LENGTH_NEGATIVE,
     RANGE_NOT_FINITE,
+    PROBABILITY,
+    PROBABILITIES_SUM,
 )
 ERROR_VALUE = 16
 CHECKS = {

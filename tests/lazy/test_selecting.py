@@ -203,6 +203,29 @@ def test_repeat_interleave() -> None:
         torch.repeat_interleave(torch.tensor([2, 1], device="mlirdev"), output_size=5).cpu()
 
 
+def test_bincount() -> None:
+    for dtype in (torch.int64, torch.uint8):
+        x = torch.tensor([3, 1, 1, 7], dtype=dtype)
+        check(torch.bincount, x)
+        check(lambda x: x.bincount(minlength=20), x)
+        check(lambda x, w: x.bincount(w), x, values(4))
+        check(lambda x, w: x.bincount(w), x, values(4, dtype=torch.bfloat16))
+    check(lambda x: x.bincount(minlength=2), torch.zeros(0, dtype=torch.int64), waits=0)
+    with pytest.raises(RuntimeError, match="1-d non-negative integral inputs"):
+        torch.tensor([1, -1], device="mlirdev").bincount()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool], ids=str)
+def test_copies_that_look_beside_the_tensor(dtype: torch.dtype) -> None:
+    x, source = torch.arange(24).view(4, 6).to(dtype), torch.ones(2, 3, dtype=dtype)
+    check(lambda x: torch.as_strided_copy(x[1:3], (2, 3), (1, 2), 1), x, waits=0)
+    check(lambda x: torch.as_strided_copy(x[1:3], (2, 3), (1, 2)), x, waits=0)
+    check(lambda x, s: torch.as_strided_scatter(x, s, (2, 3), (6, 2), 1), x, source, waits=0)
+    check(lambda x, s: torch.as_strided_scatter(x.t()[1:3], s, (2, 3), (6, 2), 1), x, source, waits=0)
+    with pytest.raises(RuntimeError, match="expected src to have a size equal to the slice of self"):
+        torch.as_strided_scatter(x.to("mlirdev"), source.to("mlirdev"), (2, 2), (6, 2), 1)
+
+
 @pytest.mark.parametrize(
     "function",
     [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlirdev.dtypes import DType
 from mlirdev.graph import Node, Ref
 
 from .. import dims
 from ..dims import int_of, ints_of, wrap
 from ..registry import decomposition
-from ..tensor import Tensor
+from ..tensor import Tensor, spec_of
 from .elementwise import computing
 
 if TYPE_CHECKING:
@@ -78,3 +79,14 @@ def cross(rw: Rewriter, node: Node) -> Tensor:
         return rw.joined([x.slice(dim, by, 3), x.slice(dim, 0, by)], dim)
 
     return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
+
+
+@decomposition("aten.tril_indices.default", "aten.triu_indices.default")
+def triangle_indices(rw: Rewriter, node: Node) -> Tensor:
+    """(2, count): the rows and the columns of the elements on the diagonal and to one side of it."""
+    rows, columns, offset = (int_of(a) for a in node.args[:3])
+    result = node.results[0]
+    diagonal = rw.iota(offset, 1, rows, DType.i64).unsqueeze(1)
+    mask = rw.arange(columns).unsqueeze(0).compare("le" if "tril" in node.op else "ge", diagonal)
+    places = spec_of((result.shape[1], 2), DType.i64)
+    return rw.emit("own.nonzero", [mask.ref, 0], [places])[0].transpose(0, 1).to(result.dtype)

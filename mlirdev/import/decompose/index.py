@@ -139,6 +139,37 @@ def _indexed_shape(x: Tensor, tensors: Sequence[Tensor | None]) -> Shape:
     return (*(x.shape[d] for d in before), *common, *(x.shape[d] for d in after))
 
 
+@decomposition("aten._unsafe_masked_index.default")
+def unsafe_masked_index(rw: Rewriter, node: Node) -> Tensor:
+    """x[indices] where the mask is true, else the number; indices where it isn't may be anything."""
+    x, mask, shape = rw.tensor(node.args[0]), rw.tensor(node.args[1], DType.i1), node.results[0].shape
+    fill = rw.tensor(node.args[3], x.dtype)
+    if 0 in x.shape:
+        return fill.expand(shape)
+    found = rw.indexed(x, _clamped(rw, x, node.args[2]), shape, wraps=True)
+    return rw.where(mask, found, fill)
+
+
+@decomposition("aten._unsafe_masked_index_put_accumulate.default")
+def unsafe_masked_index_put(rw: Rewriter, node: Node) -> Tensor:
+    """Values are added where the mask is true."""
+    dtype = widened(node.results[0].dtype)
+    x, mask, values = rw.tensor(node.args[0], dtype), rw.tensor(node.args[1], DType.i1), rw.tensor(node.args[3], dtype)
+    if 0 in x.shape:
+        return x
+    indices = _clamped(rw, x, node.args[2])
+    kept = rw.where(mask, values, rw.zeros((), dtype))
+    return rw.put(x, indices, kept.expand(_indexed_shape(x, indices)), True)
+
+
+def _clamped(rw: Rewriter, x: Tensor, indices: Arg) -> list[Tensor | None]:
+    """Indices within x."""
+    return [
+        None if i is None else i.to(DType.i64).maximum(-dims.static(x.shape[d])).minimum(dims.static(x.shape[d]) - 1)
+        for d, i in enumerate(_tensors(rw, indices))
+    ]
+
+
 # --- scatter -----------------------------------------------------------------------------------------
 
 

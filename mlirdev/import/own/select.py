@@ -5,6 +5,7 @@ mlirdev.nonzero(mask, size)        the same, where `size` is known to be the num
 own.masked_put(x, mask, source, size, accumulate, exact)
                                    x of (before, places, after): at true places the next of `size` slices of the
                                    source, (before, size, after); the mask selects `size` of them, or no more
+own.checked(x, a, b, message)      x as it is, after a check that a and b (i64, broadcast to x) are equal
 mlirdev.repeated(repeats, size)    0 repeats[0] times, 1 repeats[1] times, …: `size` in all
 """
 
@@ -21,6 +22,7 @@ from ..dims import Shape, size_of
 from ..emitter import Emitter
 from .index import combiner
 from .registry import own
+from .scalar import broadcast_map
 
 
 def last(e: Emitter, size: PlanDim) -> ir.Value:
@@ -130,3 +132,17 @@ def repeated(e: Emitter, node: Node) -> Sequence[ir.Value]:
     if size == 0:
         return [init]
     return [e.nest([e.dim(spec.shape[0])], [init, zero], body)[0]]
+
+
+@own("own.checked")
+def checked(e: Emitter, node: Node) -> Sequence[ir.Value]:
+    *operands, message = node.args
+    assert isinstance(message, str)
+    spec = node.results[0]
+    inputs = [(e.tensor(a), broadcast_map(e.spec(a).shape, spec.shape)) for a in operands]
+
+    def body(x: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        e.check(e.cmp("eq", a, b), message)
+        return x
+
+    return [e.generic(spec.shape, e.element_type(spec.dtype), inputs, body)]

@@ -21,7 +21,7 @@ from mlirdev.lazy.layouts import layout_of
 from mlirdev.lazy.operands import operand
 from mlirdev.lazy.overloads import op
 from mlirdev.lazy.record import record
-from mlirdev.lazy.specs.checks import broadcast
+from mlirdev.lazy.specs.checks import broadcast, not_implemented
 from mlirdev.lazy.storage import new_tensor, read, relabelled
 from mlirdev.lazy.trace import Cell
 
@@ -127,3 +127,37 @@ def repeat_interleave(repeats: Tensor, output_size: int | None = None) -> Tensor
     total = value_of(op("aten.sum.default", cell)) if output_size is None else output_size
     layout = layout_of((max(total, 0),), repeats.dtype)
     return new_tensor(record(views.entry_of("mlirdev.repeated", (Ref(0), Size(max(total, 0))), (layout,)), (cell,))[0])
+
+
+@selects("bincount")
+def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """The greatest value decides how many bins there are. Weights are summed as f64, but for f32."""
+    _check_bincount(self, weights, minlength)
+    if not self.numel():
+        return new_tensor(views.full((minlength,), torch.int64, 0))
+    places_ = views.cast(read(self), torch.int64)
+    least, greatest = extremes(places_)
+    if least < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    dtype = torch.int64 if weights is None else torch.float32 if weights.dtype is torch.float32 else torch.float64
+    values = views.full(tuple(self.shape), dtype, 1) if weights is None else views.cast(read(weights), dtype)
+    bins = views.full((max(greatest + 1, minlength),), dtype, 0)
+    return new_tensor(op("aten.index_put.default", bins, [places_], values, True))
+
+
+def extremes(cell: Cell) -> tuple[int, int]:
+    """The least and the greatest of integers on the device. Waits once."""
+    both = op("aten.stack.default", [op("aten.amin.default", cell), op("aten.amax.default", cell)])
+    least, greatest = download(both, "data_dependent").tolist()
+    return int(least), int(greatest)
+
+
+def _check_bincount(self: Tensor, weights: Tensor | None, minlength: int) -> None:
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if self.dim() != 1:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if self.dtype is torch.bool or self.is_floating_point() or self.is_complex():
+        not_implemented("bincount_cpu", self.dtype)
+    if weights is not None and (weights.dim() != 1 or weights.shape[0] != self.shape[0]):
+        raise RuntimeError("weights should be 1-d and have the same length as input")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirdev.lazy.specs.checks import broadcast, require
+import torch
+
+from mlirdev.lazy.specs.checks import broadcast, c_name, fail, not_implemented, require, wrap_dim
 from mlirdev.lazy.specs.layout import like_strides
 from mlirdev.lazy.specs.types import Meta, OutSpec, Shape, Table, rows
 
@@ -70,11 +72,80 @@ def _expanded(shape: Shape, dims: Shape) -> Shape:
 
 
 def histogram(self: Meta, bins: int = 100, *_: Any) -> tuple[OutSpec, OutSpec]:
+    require(bins > 0, f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     return OutSpec((bins,), self.dtype), OutSpec((bins + 1,), self.dtype)
 
 
 def histogram_in(self: Meta, bins: Meta, *_: Any) -> tuple[OutSpec, OutSpec]:
     return OutSpec((bins.shape[0] - 1,), self.dtype), OutSpec(bins.shape, self.dtype)
+
+
+def histogramdd(self: Meta, bins: tuple[int, ...], *_: Any) -> OutSpec:
+    return OutSpec(_bins_of(self, bins), self.dtype)
+
+
+def histogramdd_edges(self: Meta, bins: tuple[int, ...], *_: Any) -> tuple[OutSpec, ...]:
+    return tuple(OutSpec((count + 1,), self.dtype) for count in _bins_of(self, bins))
+
+
+def histogramdd_in(self: Meta, bins: tuple[Meta, ...], *_: Any) -> OutSpec:
+    for dim, edges in enumerate(bins):
+        require(
+            edges.dtype is self.dtype,
+            "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+            f"{c_name(self)} and bins for dimension {dim} with dtype {c_name(edges)}",
+        )
+    return OutSpec(_bins_of(self, tuple(edges.shape[0] - 1 for edges in bins)), self.dtype)
+
+
+def _bins_of(self: Meta, bins: tuple[int, ...]) -> Shape:
+    require(len(self.shape) >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions")
+    require(
+        len(bins) == self.shape[-1],
+        f"torch.histogramdd: expected {self.shape[-1]} sequences of bin edges for a {self.shape[-1]}-dimensional "
+        f"histogram but got {len(bins)}",
+    )
+    for dim, count in enumerate(bins):
+        require(count > 0, f"torch.histogramdd(): bins must be > 0, but got {count} for dimension {dim}")
+    return bins
+
+
+def segment_reduce(
+    data: Meta,
+    reduce: str,
+    lengths: Meta | None = None,
+    indices: Meta | None = None,
+    offsets: Meta | None = None,
+    axis: int = 0,
+    *_: Any,
+) -> OutSpec:
+    axis = wrap_dim(axis, len(data.shape))
+    kinds = ("sum", "prod", "mean", "max", "min")
+    require(reduce in kinds, f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if indices is not None:
+        fail("segment_reduce(): indices based reduction is not supported yet.")
+    bounds = lengths or offsets
+    if bounds is None:
+        fail("segment_reduce(): Either lengths or offsets must be defined.")
+    name = "lengths" if lengths is not None else "offsets"
+    require(
+        axis == len(bounds.shape) - 1,
+        f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.",
+    )
+    require(
+        data.shape[:axis] == bounds.shape[:-1],
+        f"segment_reduce(): Expected all dims of {name} but the last to be those of data",
+    )
+    if data.dtype not in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        not_implemented("_segment_reduce_cpu", data.dtype)
+    if bounds.dtype not in (torch.int64, torch.int32):
+        not_implemented(f"_segment_reduce_{name}_cpu_kernel1", bounds.dtype)
+    count = bounds.shape[-1] - (lengths is None)
+    return OutSpec((*data.shape[:axis], count, *data.shape[axis + 1 :]), data.dtype)
+
+
+def segment_reduce_backward(grad: Meta, output: Meta, data: Meta, *_: Any) -> OutSpec:
+    return OutSpec(data.shape, grad.dtype)
 
 
 def renorm(self: Meta, p: Any, dim: int, maxnorm: Any) -> OutSpec:
@@ -93,5 +164,10 @@ TABLE: Table = {
     **rows(trilinear, "_trilinear"),
     **rows(histogram, "histogram.bin_ct"),
     **rows(histogram_in, "histogram.bins_tensor"),
+    **rows(histogramdd, "_histogramdd_from_bin_cts"),
+    **rows(histogramdd_edges, "_histogramdd_bin_edges"),
+    **rows(histogramdd_in, "_histogramdd_from_bin_tensors"),
+    **rows(segment_reduce, "segment_reduce"),
+    **rows(segment_reduce_backward, "_segment_reduce_backward"),
     **rows(renorm, "renorm"),
 }

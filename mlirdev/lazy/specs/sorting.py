@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -72,8 +73,10 @@ def is_in(elements: Any, test_elements: Any, assume_unique: bool = False, invert
     return OutSpec(elements.shape if type(elements) is Meta else (), torch.bool)
 
 
-def histc(self: Meta, bins: int = 100, *_: Any) -> OutSpec:
-    require(bins > 0, "bins must be > 0")
+def histc(self: Meta, bins: int = 100, min: float = 0, max: float = 0) -> OutSpec:
+    require(bins > 0, f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    require(math.isfinite(min) and math.isfinite(max), f"torch.histc: range of [{min}, {max}] is not finite")
+    require(min <= max, "torch.histc: max must be larger than min")
     return OutSpec((bins,), self.dtype)
 
 
