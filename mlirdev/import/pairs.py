@@ -20,7 +20,10 @@ from .tensor import Number, Tensor, spec_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_OF_PARTS = {DType.f32: DType.c64, DType.f64: DType.c128}
+
+def complex_of(part: DType) -> DType:
+    """The complex type whose parts have this type."""
+    return DType.c128 if part is DType.f64 else DType.c64
 
 
 def is_complex(node: Node, specs: Sequence[TensorSpec]) -> bool:
@@ -44,7 +47,7 @@ def paired(re: Tensor, im: Tensor) -> Tensor:
     """The complex tensor of two real ones of one dtype, broadcast."""
     rw, shape = re.rewriter, dims.broadcast(re.shape, im.shape)
     re, im = re.expand(shape), im.expand(shape)
-    value = rw.keep(Node("own.complex", (re.ref, im.ref), (spec_of(shape, _OF_PARTS[re.dtype]),)))[0]
+    value = rw.keep(Node("own.complex", (re.ref, im.ref), (spec_of(shape, complex_of(re.dtype)),)))[0]
     rw.parts[value.number] = (re, im)
     return value
 

@@ -96,6 +96,14 @@ def complexes() -> list[Case]:
         *[(f"arithmetic-{p}", lambda d=d: arithmetic(d)) for p, d in precisions],
         ("movement", lambda: movement(c(4, 5))),
         ("sums", lambda: sums(c(4, 5), c(5, 4))),
+        (
+            "linear",
+            leaf_grad(lambda v, w, b: torch.nn.functional.linear(v, w, b), c(2, 3, 4), c(5, 4), c(5)),
+        ),
+        (
+            "rows",
+            lambda: (torch.linspace(1, 2 - 3j, 7), torch.logspace(0, 1 + 1j, 5), c(9).sinc(), c(3, 4).logsumexp(1)),
+        ),
         ("nothing", lambda: (c(0, 3).sum(0), c(0, 3).prod(0), c(2, 0) @ c(0, 3), c(0, 3) * 2j)),
         *[(f"fourier-{n}", lambda n=n: transforms(n, torch.complex64)) for n in (2, 5, 12, 32, 66, 131)],
         *[(f"fourier-{n}-double", lambda n=n: transforms(n, torch.complex128)) for n in (12, 202)],

@@ -8,7 +8,7 @@ from mlirdev.dtypes import DType
 from mlirdev.graph import Arg, Node
 
 from ..dims import axes_of, int_of, wrap
-from ..pairs import paired, parts
+from ..pairs import complex_of, paired, parts
 from ..registry import COMPLEX, complex_rule
 from ..tensor import Tensor
 from .complex_arithmetic import modulus, operands
@@ -61,14 +61,14 @@ def variance_and_mean(rw: Rewriter, node: Node) -> list[Tensor]:
     *(f"aten.norm.{o}" for o in ("Scalar", "ScalarOpt_dim", "ScalarOpt_dim_dtype", "ScalarOpt_dtype")),
 )
 def norm(rw: Rewriter, node: Node) -> Tensor:
-    lengths = modulus(rw.tensor(node.args[0]))
+    lengths = modulus(rw.tensor(node.args[0], complex_of(node.results[0].dtype)))
     rest = [a.real if isinstance(a, DType) else a for a in node.args[1:]]
     return rw.emit(node.op, [lengths.ref, *rest], node.results)[0]
 
 
 @complex_rule("aten.dist.default")
 def dist(rw: Rewriter, node: Node) -> Tensor:
-    a, b = (rw.tensor(v, DType.c128 if node.results[0].dtype is DType.f64 else DType.c64) for v in node.args[:2])
+    a, b = (rw.tensor(v, complex_of(node.results[0].dtype)) for v in node.args[:2])
     return norm_of(rw, modulus(a - b), node.args[2], None, False)
 
 
