@@ -8,6 +8,7 @@ overlap.py's.)
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from mlirdev.lazy.layouts import Layout
+from mlirdev.lazy.overlap import tensors_in
 from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, offset_of
 from mlirdev.lazy.trace import Cell
 
@@ -38,10 +40,12 @@ def agree_on_destinations(
 
     `signature` stands for the other arguments: calls that agree in it get one answer.
     """
-    if all(t.dtype is u.dtype and t.shape == u.shape for t, u in zip(written, usual, strict=True)):
+    alike = all(t.dtype is u.dtype and t.shape == u.shape for t, u in zip(written, usual, strict=True))
+    shared = [i for i, a in enumerate(tensors_in(args)) if any(_is_same(a, t) for t in kwargs.values())]
+    if alike and not shared:
         return [None] * len(written)
     places = [(t.dtype, tuple(t.shape), t.stride(), offset_of(t)) for t in written]
-    key = (op, *usual, *places, *signature)
+    key = (op, *usual, *places, *signature, *shared)
     if key not in _answers:
         _answers[key] = _ask(op, args, kwargs, written, usual)
     answer = _answers[key]
@@ -51,6 +55,11 @@ def agree_on_destinations(
         strides if sizes == layout.shape and target.shape != layout.shape else None
         for target, layout, (sizes, strides) in zip(written, usual, answer, strict=True)
     ]
+
+
+def _is_same(operand: Tensor, out: object) -> bool:
+    """Is this `out=` tensor the operand itself? (In part is overlap.py's matter.)"""
+    return isinstance(out, Tensor) and operand.untyped_storage()._cdata == out.untyped_storage()._cdata
 
 
 def _ask(
@@ -85,18 +94,20 @@ def _on_cpu(
     memory: dict[Cell, Tensor] = {}
     stand_ins: dict[int, Tensor] = {}
 
-    def stand_in(value: Any) -> Any:
+    def stand_in(value: Any, apart: Mapping[int, Layout] = apart) -> Any:
         if isinstance(value, torch.device):
             return torch.device("cpu")
         if not isinstance(value, Tensor) or value.device.type != DEVICE_TYPE:
             return value
-        if id(value) not in stand_ins:
-            layout = apart.get(id(value))
-            made = _laid_out(value, memory) if layout is None else _numbers(layout.shape, layout.dtype)
-            stand_ins[id(value)] = made
+        layout = apart.get(id(value))
+        stand_ins[id(value)] = _laid_out(value, memory) if layout is None else _numbers(layout.shape, layout.dtype)
         return stand_ins[id(value)]
 
-    cpu_args, cpu_kwargs = tree_map(stand_in, (tuple(args), dict(kwargs)))
+    # Where the targets are named by `out=`, an operand that is one of them stays where it is; the targets' own
+    # stand-ins come last, and are those that are kept.
+    is_out = any(id(value) in targets for value in kwargs.values())
+    cpu_args = tree_map(functools.partial(stand_in, apart={} if is_out else apart), tuple(args))
+    cpu_kwargs = tree_map(stand_in, dict(kwargs))
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]), torch._C._AutoDispatchBelowAutograd():
         warnings.simplefilter("ignore")
         try:

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mlirdev.lazy import samplers
+
 _MASK = 0xFFFFFFFF
 
 
@@ -49,12 +51,18 @@ def philox(seed: int, offset: int, sizes: Sequence[int]) -> Tensor:
     """Philox4x32-10: element e is word e % 4 of the block with 64-bit counter offset + e // 4, key = seed."""
     count = math.prod(sizes)
     counter = torch.arange((count + 3) // 4, dtype=torch.int64) + _signed(offset)
-    words = [counter & _MASK, (counter >> 32) & _MASK, torch.zeros_like(counter), torch.zeros_like(counter)]
+    return torch.stack(_words(seed, counter, 0, 0), dim=1).reshape(-1)[:count].view(tuple(sizes))
+
+
+def _words(seed: int, counter: Tensor, third: int, fourth: int) -> list[Tensor]:
+    """The block's words, each at its counter."""
+    rest = [torch.full_like(counter, third), torch.full_like(counter, fourth)]
+    words = [counter & _MASK, (counter >> 32) & _MASK, *rest]
     key0, key1 = seed & _MASK, (seed >> 32) & _MASK
     for _ in range(10):
         words = _round(words, key0, key1)
         key0, key1 = (key0 + 0x9E3779B9) & _MASK, (key1 + 0xBB67AE85) & _MASK
-    return torch.stack(words, dim=1).reshape(-1)[:count].view(tuple(sizes))
+    return words
 
 
 def _round(words: list[Tensor], key0: int, key1: int) -> list[Tensor]:
@@ -74,6 +82,22 @@ def _multiply(factor: int, word: Tensor) -> tuple[Tensor, Tensor]:
 def _signed(value: int) -> int:
     value &= 0xFFFFFFFFFFFFFFFF
     return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _sampled(draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def sample(seed: int, offset: int, *parameters: Tensor) -> Tensor:
+        flat = [p.reshape(-1) for p in parameters]
+        stream = samplers.stream_of(
+            lambda key, at, trial: _words(key, at, trial, 1), seed, _signed(offset), flat[0].numel()
+        )
+        return draw(stream, *flat).view(parameters[0].shape)
+
+    return sample
+
+
+def unsigned_remainder(x: Tensor, span: int) -> Tensor:
+    """x % span, both of 64 bits without a sign."""
+    return torch.from_numpy((x.numpy().view("uint64") % (span & ((1 << 64) - 1))).view("int64"))
 
 
 def linear_backward(
@@ -132,15 +156,40 @@ def repeated(repeats: Tensor, size: int) -> Tensor:
     return torch.repeat_interleave(repeats, output_size=size)
 
 
+def require(x: Tensor, ok: Tensor, message: str) -> Tensor:
+    if not bool(ok.all()):
+        raise RuntimeError(message)
+    return x
+
+
+def eigh(x: Tensor, uplo: str, wanted: bool) -> tuple[Tensor, Tensor]:
+    values, vectors = torch.ops.aten._linalg_eigh.default(x, uplo, wanted)
+    return values, vectors
+
+
+def svd(x: Tensor, full_matrices: bool, wanted: bool, driver: str | None) -> tuple[Tensor, Tensor, Tensor]:
+    """The handler raises for what isn't finite; here its values are NaN."""
+    finite = torch.isfinite(x).flatten(-2).all(-1)[..., None]
+    u, values, v = torch.ops.aten._linalg_svd.default(x.nan_to_num(0.0, 0.0, 0.0), full_matrices, wanted, driver=driver)
+    return u, torch.where(finite, values, math.nan), v
+
+
 OWN_OPS: dict[str, Callable[..., Any]] = {
     "mlirdev.strided_read": strided_read,
     "mlirdev.strided_write": strided_write,
     "mlirdev.bitcast": bitcast,
     "mlirdev.empty": empty,
     "mlirdev.philox": philox,
+    "mlirdev.unsigned_remainder": unsigned_remainder,
+    "mlirdev.standard_gamma": _sampled(samplers.gamma),
+    "mlirdev.poisson": _sampled(samplers.poisson),
+    "mlirdev.binomial": _sampled(samplers.binomial),
     "mlirdev.nonzero": nonzero,
     "mlirdev.sort_lines": sort_lines,
     "mlirdev.repeated": repeated,
+    "mlirdev.require": require,
+    "mlirdev.eigh": eigh,
+    "mlirdev.svd": svd,
     "aten.linear_backward.default": linear_backward,
     "aten._thnn_fused_lstm_cell.default": lstm_cell,
     "aten._thnn_fused_lstm_cell_backward_impl.default": lstm_cell_backward,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -17,7 +17,25 @@ from mlirdev.options import options
 from .judge import CPU, DEVICE, told
 from .samples import OPS, UNINITIALISED, Call, calls, difference, tensors
 
-WITH_OUT = sorted(name for name, op in OPS.items() if op.supports_out and torch.float32 in op.supported_dtypes("cpu"))
+STAND_INS = "eager is asked with numbers that it refuses whatever the destination"
+DIFFERENT = {
+    "sparse.sampled_addmm": "the device has no sparse tensors",
+    "cumsum": "into integers, eager rounds before it sums",
+    "nonzero": "strides of no elements",
+    "cholesky": STAND_INS,
+    "linalg.ldl_solve": STAND_INS,
+    "linalg.lu_solve": STAND_INS,
+    "linalg.solve_triangular": STAND_INS,
+    "lu_solve": STAND_INS,
+}
+
+
+def parameters(names: Iterable[str]) -> list[Any]:
+    marks = {name: pytest.mark.xfail(strict=True, reason=reason) for name, reason in DIFFERENT.items()}
+    return [pytest.param(name, marks=marks.get(name, ())) for name in sorted(names)]
+
+
+WITH_OUT = (name for name, op in OPS.items() if op.supports_out and torch.float32 in op.supported_dtypes("cpu"))
 IN_PLACE = sorted(
     name for name, op in OPS.items() if op.inplace_variant and torch.float32 in op.supported_dtypes("cpu")
 )
@@ -65,7 +83,7 @@ def _quietly():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WITH_OUT)
+@pytest.mark.parametrize("name", parameters(WITH_OUT))
 def test_out(name: str) -> None:
     call = _first(name)
     if call is None:

@@ -10,13 +10,14 @@ Ops that draw without a way of ours (poisson, binomial, …) run on the CPU.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mlirdev.graph import ScalarRef
+from mlirdev.graph import Ref, ScalarRef
 from mlirdev.lazy import generators, views
 from mlirdev.lazy.chain import Shape, sizes
 from mlirdev.lazy.composites.copies import copy_stride
@@ -25,10 +26,13 @@ from mlirdev.lazy.layouts import Layout, layout_of
 from mlirdev.lazy.operands import check_device
 from mlirdev.lazy.overloads import named, op
 from mlirdev.lazy.record import record
+from mlirdev.lazy.rng import signed
 from mlirdev.lazy.storage import new_tensor, read, relabelled, write
 from mlirdev.lazy.trace import Cell, Entry
+from mlirdev.plan import PROBABILITIES_SUM, PROBABILITY
 
 _entries: dict[Layout, Entry] = {}
+_remainders: dict[Layout, Entry] = {}
 
 
 def words(shape: Shape, generator: torch.Generator | None) -> Cell:
@@ -41,12 +45,17 @@ def words(shape: Shape, generator: torch.Generator | None) -> Cell:
     return record(entry, (), generators.state_of(generator).take(-(-math.prod(shape) // 4)))[0]
 
 
+# How many bits a float's significand has.
+_DIGITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
+
+
 def uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
-    """Uniform in [0, 1), of 24 random bits, or 53 for f64."""
+    """Uniform in [0, 1), of as many random bits as the dtype has; of halves, in f32."""
     if dtype is torch.float64:
         return _uniform53(shape, generator)
-    bits = op("aten.bitwise_right_shift.Tensor_Scalar", words(shape, generator), 8)
-    return op("aten.mul.Scalar", views.cast(bits, torch.float32), 2.0**-24)
+    digits = _DIGITS[dtype]
+    bits = op("aten.bitwise_right_shift.Tensor_Scalar", words(shape, generator), 32 - digits)
+    return op("aten.mul.Scalar", views.cast(bits, torch.float32), 2.0**-digits)
 
 
 def _uniform53(shape: Shape, generator: torch.Generator | None) -> Cell:
@@ -107,7 +116,12 @@ def affine(x: Cell, factor: float, offset: float) -> Cell:
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: torch.Generator | None = None) -> Tensor:
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
-    return fill(self, generator, lambda *how: affine(uniform(*how), high - low, low))
+    digits = None if self.is_complex() else self.dtype  # a half of more bits than it has may be rounded up to `high`
+
+    def draw(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
+        return affine(uniform(shape, digits or dtype, generator), high - low, low)
+
+    return fill(self, generator, draw)
 
 
 @handles("normal_")
@@ -130,10 +144,12 @@ def normal_of_tensors(
     if isinstance(std, float):
         _check_std(std)
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
+    if isinstance(std, Tensor) and std.is_complex():
+        raise RuntimeError("normal expects standard deviation to be non-complex")
     shape = tuple(torch.broadcast_shapes(*(t.shape for t in tensors)))  # type: ignore[no-untyped-call]
-    dtype = tensors[0].dtype
-    scaled = op("aten.mul.Tensor", normal(shape, computing(dtype), generator), std)
-    return new_tensor(views.cast(op("aten.add.Tensor", scaled, mean), dtype))
+    noise = torch.empty(shape, dtype=tensors[0].dtype, device=tensors[0].device)
+    scaled = op("aten.mul.Tensor", normal_(noise, generator=generator), std)
+    return new_tensor(views.cast(op("aten.add.Tensor", scaled, mean), tensors[0].dtype))
 
 
 @handles("log_normal_")
@@ -151,7 +167,9 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
 
 
 def _log_uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
-    return op("aten.log.default", open_uniform(shape, dtype, generator))
+    """Below 0: as on CUDA, where a uniform of 1 counts as a little less."""
+    log = op("aten.log.default", open_uniform(shape, dtype, generator))
+    return op("aten.clamp_max.default", log, -torch.finfo(dtype).eps / 2)
 
 
 @handles("geometric_")
@@ -229,9 +247,13 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 
 @handles("random_.from", "random_.to", "random_")
 def random_(self: Tensor, *bounds: int | None, generator: Any = None) -> Tensor:
+    if self.is_complex():
+        raise NotImplementedError("random_ isn't implemented for complex numbers")
     low, high = _bounds(self.dtype, bounds)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if bounds:
+        _check_within(self.dtype, {"from": low, "to - 1": high - 1})
     value = integers(tuple(self.shape), high - low, generator)
     if low:
         value = op("aten.add.Scalar", value, low)
@@ -240,29 +262,59 @@ def random_(self: Tensor, *bounds: int | None, generator: Any = None) -> Tensor:
 
 
 def _bounds(dtype: torch.dtype, bounds: Sequence[int | None]) -> tuple[int, int]:
-    if len(bounds) == 2 and bounds[1] is not None:
-        assert bounds[0] is not None
-        return bounds[0], bounds[1]
+    """The least number, and one more than the largest."""
+    given = [b for b in bounds if b is not None]
+    if len(given) == 2:
+        return given[0], given[1]
     if len(bounds) == 1:
-        assert bounds[0] is not None
-        return 0, bounds[0]
-    low = bounds[0] if bounds and bounds[0] is not None else 0
+        return 0, given[0]
+    low = given[0] if given else 0
     if dtype.is_floating_point:
-        return low, 1 << {torch.float64: 53, torch.float32: 24, torch.float16: 11}.get(dtype, 8)
+        return low, (1 << _DIGITS[dtype]) + 1
     return low, 2 if dtype is torch.bool else torch.iinfo(dtype).max + 1
+
+
+def _check_within(dtype: torch.dtype, numbers: dict[str, int]) -> None:
+    name = str(dtype).removeprefix("torch.")
+    if not dtype.is_floating_point:
+        least, most = (0, 1) if dtype is torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+        for what, number in numbers.items():
+            if not least <= number <= most:
+                raise RuntimeError(f"{what} is out of bounds for {name}")
+        return
+    for what, number in numbers.items():
+        if abs(number) > torch.finfo(dtype).max:
+            raise RuntimeError(f"{what} is out of bounds for {name}")
+        if abs(number) > 1 << _DIGITS[dtype]:
+            warnings.warn(
+                f"{what} is out of bounds [-(2^{_DIGITS[dtype]}), 2^{_DIGITS[dtype]}]. Due to precision limitations "
+                f"{name} can support discrete uniform distribution only within this range.",
+                stacklevel=4,
+            )
 
 
 def integers(shape: Shape, span: int, generator: torch.Generator | None) -> Cell:
     """Uniform in [0, span), as i64."""
-    bits = words(shape, generator) if span <= 1 << 32 else words63(shape, generator)
-    return bits if span >= 1 << 63 else op("aten.remainder.Scalar", bits, span)
+    if span & (span - 1) == 0:  # a power of two takes the lowest bits, without a bias
+        bits = words(shape, generator) if span <= 1 << 32 else words64(shape, generator)
+        return bits if span in (1 << 32, 1 << 64) else op("aten.bitwise_and.Scalar", bits, span - 1)
+    if span < 1 << 24:
+        return op("aten.remainder.Scalar", words(shape, generator), span)
+    bits = words64(shape, generator)
+    template = (Ref(0), ScalarRef(0))
+    entry = Entry("mlirdev.unsigned_remainder", template, 1, ("int",), (bits.layout,))
+    return record(_remainders.setdefault(bits.layout, entry), (bits,), (signed(span),))[0]
+
+
+def words64(shape: Shape, generator: torch.Generator | None) -> Cell:
+    """Random 64-bit words, as i64."""
+    shifted = op("aten.bitwise_left_shift.Tensor_Scalar", words(shape, generator), 32)
+    return op("aten.bitwise_or.Tensor", shifted, words(shape, generator))
 
 
 def words63(shape: Shape, generator: torch.Generator | None) -> Cell:
     """Random 63-bit words, as i64."""
-    high = op("aten.bitwise_right_shift.Tensor_Scalar", words(shape, generator), 1)
-    shifted = op("aten.bitwise_left_shift.Tensor_Scalar", high, 32)
-    return op("aten.bitwise_or.Tensor", shifted, words(shape, generator))
+    return op("aten.bitwise_and.Scalar", words64(shape, generator), (1 << 63) - 1)
 
 
 @handles("randperm", "randperm.generator")
@@ -275,24 +327,35 @@ def randperm(
     pin_memory: bool | None = None,
 ) -> Tensor:
     check_device(device)
+    return new_tensor(views.cast(_permutation(n, generator), dtype or torch.int64))
+
+
+@handles("randperm.out", "randperm.generator_out")
+def randperm_out(n: int, generator: Any = None, *, out: Tensor) -> Tensor:
+    order = _permutation(n, generator)
+    return out.resize_(n).copy_(new_tensor(order))
+
+
+def _permutation(n: int, generator: torch.Generator | None) -> Cell:
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     order = named("aten.sort.default").call(words63((n,), generator))[1]
     assert order is not None
-    return new_tensor(views.cast(order, dtype or torch.int64))
+    return order
 
 
 @handles("multinomial")
 def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """The largest of p / e with e exponential falls on each with probability p: a race, without looking at p."""
     _check_multinomial(self, num_samples, replacement)
-    p = read(self)
+    p = _checked(read(self))
     shape = tuple(self.shape)
     if replacement and num_samples > 1:
         p = views.reshape(p, (*shape[:-1], 1, shape[-1]))
         shape = (*shape[:-1], num_samples, shape[-1])
-    clock = op("aten.neg.default", _log_uniform(shape, computing(self.dtype), generator))
-    race = op("aten.div.Tensor", p, views.cast(clock, self.dtype))
+    dtype = computing(self.dtype)  # halves would have ties
+    clock = op("aten.neg.default", _log_uniform(shape, dtype, generator))
+    race = op("aten.div.Tensor", views.cast(p, dtype), clock)
     if replacement and num_samples > 1:
         return new_tensor(op("aten.argmax.default", race, -1))
     if num_samples == 1:
@@ -302,11 +365,25 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, ge
     return new_tensor(winners)
 
 
+def _checked(p: Cell) -> Cell:
+    """The same probabilities; that they are some is found when they are drawn from."""
+    finite = op("aten.lt.Scalar", p, float("inf"))
+    p = _require(p, op("aten.logical_and.default", op("aten.ge.Scalar", p, 0.0), finite), PROBABILITY)
+    total = op("aten.sum.dim_IntList", p, [-1], True)
+    return _require(p, op("aten.gt.Scalar", total, 0.0), PROBABILITIES_SUM)
+
+
+def _require(x: Cell, ok: Cell, message: str) -> Cell:
+    return record(views.entry_of("mlirdev.require", (Ref(0), Ref(1), message), (x.layout.dense,)), (x, ok))[0]
+
+
 def _check_multinomial(self: Tensor, num_samples: int, replacement: bool) -> None:
     if self.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not self.is_floating_point():
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {self.dtype}")
+    if self.shape[-1] > 1 << 24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > self.shape[-1]:
