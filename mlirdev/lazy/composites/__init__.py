@@ -4,12 +4,11 @@
     aliasing     views, set_, resize_           convolution   the two overridable overloads
     batch_norm   its hidden write of the stats  rnn           fused LSTM and GRU cells
     random       Philox words made into distributions       ordering      record_stream
-    sampling     distributions drawn by trial
-    linear_algebra   errors of factorisations    spectrum      eigenvalues, singular values, pseudoinverses
     reading      item, equal, allclose
     fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
     recurrent    LSTM, GRU and RNN over sequences, in PyTorch's own ops
     selecting    nonzero, masks as indices, …     uniqueness    unique and its kin: sizes that values decide
+    linear_algebra   determinants of matrices that aren't contiguous
     strided      copies that look beside the tensor
 
 Importing this fills `handlers.HANDLERS` and `handlers.COMPOSITES`.
@@ -28,9 +27,7 @@ from mlirdev.lazy.composites import (
     reading,
     recurrent,
     rnn,
-    sampling,
     selecting,
-    spectrum,
     strided,
     uniqueness,
 )
@@ -48,9 +45,7 @@ __all__ = [
     "reading",
     "recurrent",
     "rnn",
-    "sampling",
     "selecting",
-    "spectrum",
     "strided",
     "uniqueness",
 ]
