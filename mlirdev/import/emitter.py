@@ -90,7 +90,7 @@ class Emitter:
         return self.op("arith.sitofp" if _is_float(wide) else "arith.fptosi", wide, value)
 
     def convert(self, value: ir.Value, dtype: DType) -> ir.Value:
-        """A signed or float number as an element of `dtype`, in the CPU's steps: f64 to a half goes through f32."""
+        """A signed or float number as an element of `dtype`, in the CPU's steps: to a half by way of f32."""
         target = self.element_type(dtype)
         if value.type == target:
             return value
@@ -101,9 +101,10 @@ class Emitter:
             return self._from_integer(value, target, dtype)
         if not dtype.is_float:
             return self._to_integer(value, target)
-        if value.type == self.builder.type("f64") and dtype in HALVES:
-            value = self.op("arith.truncf", self.builder.type("f32"), value)
         width = {"f64": 64, "f32": 32}
+        single = self.builder.type("f32")
+        if dtype in HALVES and value.type != single:  # of f64, or of the other half
+            value = self.op("arith.truncf" if value.type == self.builder.type("f64") else "arith.extf", single, value)
         wider = width.get(str(target), 16) > width.get(str(value.type), 16)
         return self.op("arith.extf" if wider else "arith.truncf", target, value)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # With a number as second operand these are the overload on the right, which takes it as it is.
 _SCALAR_OVERLOADS = {f"aten.{name}.Tensor": f"aten.{name}.Scalar" for name in ("add", "sub", "mul", "div")}
+_TENSOR_OVERLOADS = {scalar: tensor for tensor, scalar in _SCALAR_OVERLOADS.items()}
 
 
 def as_result(rewriter: Rewriter, node: Node) -> list[Tensor]:
@@ -74,14 +75,16 @@ def _operand(rewriter: Rewriter, arg: Arg, position: int, op: str, dtype: DType)
         return rewriter.tensor(arg, dtype).ref
     if position > 1 or not isinstance(arg, (bool, int, float, ScalarRef)):
         return arg
+    if rewriter.number_dtype(arg) is DType.i1:  # the torch dialect takes no bool where a number stands
+        return rewriter.tensor(arg, dtype).ref
     takes_number = op.endswith("Scalar") or (position == 1 and op in _SCALAR_OVERLOADS) or not op.endswith("Tensor")
     return arg if takes_number else rewriter.tensor(arg, dtype).ref
 
 
 def _with_scalar_overload(node: Node) -> Node:
-    if node.op in _SCALAR_OVERLOADS and not isinstance(node.args[1], Ref):
-        return Node(_SCALAR_OVERLOADS[node.op], node.args, node.results)
-    return node
+    """The overload that the second operand's kind asks for."""
+    overloads = _TENSOR_OVERLOADS if len(node.args) > 1 and isinstance(node.args[1], Ref) else _SCALAR_OVERLOADS
+    return Node(overloads.get(node.op, node.op), node.args, node.results)
 
 
 def _widened_operand(rewriter: Rewriter, arg: Arg) -> Arg:

@@ -111,8 +111,9 @@ class Rewriter:
         """add, sub or mul of operands that need no preparation."""
         if a.dtype.is_complex:
             return a + b if name == "add" else a - b if name == "sub" else a * b
-        if not isinstance(b, Tensor) and not a.dtype.is_float:
-            b = self.full((), b, a.dtype)  # torch-mlir breaks off at some products of a byte and a number
+        # torch-mlir breaks off at some products of a byte and a number, and at bools that stand for numbers.
+        if not isinstance(b, Tensor) and (not a.dtype.is_float or self.number_dtype(b) is DType.i1):
+            b = self.full((), b, a.dtype)
         shape = dims.broadcast(a.shape, b.shape) if isinstance(b, Tensor) else a.shape
         other, overload = (b.ref, "Tensor") if isinstance(b, Tensor) else (b, "Scalar")
         rest = () if name == "mul" else (1,)

@@ -37,7 +37,8 @@ def add(rw: Rewriter, node: Node) -> Tensor:
     dtype = computing(node)
     plus = ".add." in node.op
     if dtype is DType.i1:
-        return rw.tensor(a, dtype) | rw.tensor(b, dtype)
+        added = rw.tensor(b, dtype)
+        return rw.tensor(a, dtype) | (added if is_one(alpha) else added & rw.tensor(alpha, dtype))
     x = rw.tensor(a, dtype)
     y: Operand = number_or_tensor(rw, b, dtype)
     if not is_one(alpha):
@@ -451,6 +452,16 @@ def atan2(rw: Rewriter, node: Node) -> Tensor:
 def gcd(rw: Rewriter, node: Node) -> Tensor:
     a, b = (rw.tensor(v, node.results[0].dtype) for v in node.args)
     return rw.own("own.gcd", a, b)
+
+
+@decomposition("aten.lcm.default")
+def lcm(rw: Rewriter, node: Node) -> Tensor:
+    """|a / gcd · b|, small integers in i32 as in C; 0 where both are."""
+    dtype = node.results[0].dtype
+    a, b = (rw.tensor(v, dtype if dtype.itemsize > 4 else DType.i32) for v in node.args)
+    divisor = rw.own("own.gcd", a, b)
+    none = divisor.compare("eq", 0)
+    return rw.where(none, 0, (rw.own("own.div_trunc", a, rw.where(none, 1, divisor)) * b).abs())
 
 
 @decomposition("aten.sinc.default", "aten.special_sinc.default")

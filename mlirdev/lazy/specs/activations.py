@@ -52,8 +52,10 @@ def threshold(self: Meta, threshold: Any, value: Any) -> OutSpec:
     return elementwise((self,))
 
 
-def hardtanh(self: Meta, *_: Any) -> OutSpec:
+def hardtanh(self: Meta, min_val: Any = -1, max_val: Any = 1) -> OutSpec:
     require(self.dtype is not torch.bool, "Bool inputs not supported for hardtanh")
+    negative = self.dtype is torch.uint8 and (min_val < 0 or max_val < 0)
+    require(not negative, "cannot do hardtanh on an unsigned type with negative limits")
     return OutSpec(self.shape, self.dtype, like_strides(self))
 
 

@@ -106,6 +106,10 @@ def says_kind(name: str) -> Callable[[torch.dtype], NoReturn]:
     return refuse
 
 
+def shifts(direction: str) -> str:
+    return " ".join(f"bitwise_{direction}_shift.{o}" for o in ("Tensor", "Tensor_Scalar", "Scalar_Tensor"))
+
+
 TABLE: dict[str, Support] = {
     **vml("bc", "round"),
     **complex_unsupported("ceil", "ceil_vml_cpu", "bc"),
@@ -123,7 +127,7 @@ TABLE: dict[str, Support] = {
     **rows("c", says("deg2rad is not supported for complex tensors."), "deg2rad"),
     **rows("c", says("rad2deg is not supported for complex tensors."), "rad2deg"),
     **rows("b", says("The `+` operator, on a bool tensor is not supported."), "positive"),
-    **cpu("bc", "fmod.Tensor fmod.Scalar remainder.Tensor remainder.Scalar", operands=2),
+    **cpu("bc", "fmod.Tensor fmod.Scalar remainder.Tensor remainder.Scalar remainder.Scalar_Tensor", operands=2),
     **rows("bc", kernel("div_floor_cpu"), "floor_divide floor_divide.Scalar", operands=2),
     **cpu("bic", "hypot nextafter logaddexp2 igamma igammac", operands=2),
     **cpu("bi", "logaddexp", operands=2),
@@ -135,9 +139,18 @@ TABLE: dict[str, Support] = {
     **rows("c", says("maximum not implemented for complex tensors."), "maximum", operands=2),
     **rows("c", says("minimum not implemented for complex tensors."), "minimum", operands=2),
     **rows("c", says("heaviside is not yet implemented for complex tensors."), "heaviside", operands=2),
-    **rows("b", kernel("lshift_cpu"), "bitwise_left_shift.Tensor __lshift__.Tensor", operands=2),
-    **rows("b", kernel("rshift_cpu"), "bitwise_right_shift.Tensor __rshift__.Tensor", operands=2),
-    **rows("b", kernel("pow"), "pow.Tensor_Tensor", operands=2),
+    **rows("b", kernel("lshift_cpu"), f"{shifts('left')} __lshift__.Tensor __lshift__.Scalar", operands=2),
+    **rows("b", kernel("rshift_cpu"), f"{shifts('right')} __rshift__.Tensor __rshift__.Scalar", operands=2),
+    **rows("b", kernel("pow"), "pow.Tensor_Tensor pow.Scalar", operands=2),
+    **rows("b", kernel("clamp_min_scalar_cpu"), "clamp_min", operands=2),
+    **rows("b", kernel("clamp_max_scalar_cpu"), "clamp_max", operands=2),
+    **rows("bc", kernel("threshold_cpu"), "threshold"),
+    **rows(
+        "bc",
+        says("Unsupported input type encountered for isin(): {}"),
+        "isin.Tensor_Tensor isin.Tensor_Scalar isin.Scalar_Tensor",
+        operands=2,
+    ),
     **rows("bi", kernel("lerp_kernel_tensor"), "lerp.Tensor"),
     **rows("bi", kernel("lerp_kernel_scalar"), "lerp.Scalar"),
     **rows("b", kernel("addcmul_cpu_out"), "addcmul", operands=3),

@@ -100,6 +100,26 @@ def ldexp(self: Meta, other: Meta) -> OutSpec:
     return elementwise((self, Meta(other.shape, other.dtype)), to_float(result_dtype((self, other))))
 
 
+def _check_alpha(dtype: torch.dtype, alpha: Any) -> None:
+    require(not isinstance(alpha, bool) or dtype is torch.bool, "Boolean alpha only supported for Boolean results.")
+    require(
+        not isinstance(alpha, float) or not is_integral(dtype),
+        "For integral input tensors, argument alpha must not be a floating point number.",
+    )
+
+
+def add(self: Meta, other: Any, alpha: Any = 1) -> OutSpec:
+    promoted = result_dtype((self, other))
+    _check_alpha(promoted, alpha)
+    return elementwise((self, other), promoted)
+
+
+def round_decimals(self: Meta, decimals: int) -> OutSpec:
+    if is_integral(self.dtype):
+        not_implemented("round_cpu" if decimals else "round_vml_cpu", self.dtype)
+    return elementwise((self,))
+
+
 def subtract(self: Meta, other: Any, alpha: Any = 1) -> OutSpec:
     promoted = result_dtype((self, other))
     other_dtype = other.dtype if type(other) is Meta else torch.bool if isinstance(other, bool) else None
@@ -113,6 +133,7 @@ def subtract(self: Meta, other: Any, alpha: Any = 1) -> OutSpec:
             "Subtraction, the `-` operator, with a bool tensor is not supported. "
             "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
         )
+    _check_alpha(promoted, alpha)
     return elementwise((self, other), promoted)
 
 
@@ -123,6 +144,8 @@ def negative(self: Meta) -> OutSpec:
 
 def div_mode(self: Meta, other: Any, rounding_mode: str | None) -> OutSpec:
     promoted = result_dtype((self, other))
+    if rounding_mode and (promoted is torch.bool or promoted.is_complex):
+        not_implemented(f"div_{rounding_mode}_cpu", promoted)
     return elementwise((self, other), promoted if rounding_mode else to_float(promoted))
 
 
@@ -166,8 +189,12 @@ def same_dtypes(count: int, names: tuple[str, ...]) -> Row:
 def clamp(self: Meta, min: Any = None, max: Any = None) -> OutSpec:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    operands = (self, *(bound for bound in (min, max) if type(bound) is Meta))
-    return elementwise(operands, result_dtype((self, min, max)))
+    tensors = tuple(bound for bound in (min, max) if type(bound) is Meta)
+    dtype = result_dtype((self, min, max))
+    if dtype is torch.bool and len(tensors) != 1:
+        which = "_min" if max is None else "_max" if min is None else ""
+        not_implemented("clamp_cpu" if tensors else f"clamp{which}_scalar_cpu", dtype)
+    return elementwise((self, *tensors), dtype)
 
 
 def complex_pair(self: Meta, other: Meta) -> OutSpec:
@@ -212,11 +239,13 @@ shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_
 COMPARISONS = "eq ne lt le gt ge"
 
 TABLE: Table = {
-    **rows(pointwise(1), "ceil floor round round.decimals trunc frac sign sgn positive square"),
+    **rows(pointwise(1), "ceil floor round trunc frac sign sgn positive square"),
     **rows(pointwise(1), "_conj_physical conj_physical"),
     **rows(pointwise(1, integers_only("bitwise_not_cpu")), "bitwise_not"),
     **rows(absolute, "abs"),
     **rows(angle, "angle"),
+    **rows(round_decimals, "round.decimals"),
+    **rows(add, "add.Tensor add.Scalar"),
     **rows(pointwise(1, to_float), UNARY_FLOAT),
     **rows(predicate(1), "isnan isinf isposinf isneginf isfinite signbit logical_not"),
     **rows(negative, "neg"),
@@ -225,7 +254,7 @@ TABLE: Table = {
     **rows(mvlgamma, "mvlgamma"),
     **rows(nan_to_num, "nan_to_num"),
     **rows(ldexp, "ldexp.Tensor"),
-    **rows(pointwise(2), "add.Tensor add.Scalar mul.Tensor mul.Scalar fmod.Tensor fmod.Scalar remainder.Scalar_Tensor"),
+    **rows(pointwise(2), "mul.Tensor mul.Scalar fmod.Tensor fmod.Scalar remainder.Scalar_Tensor"),
     **rows(
         pointwise(2), "remainder.Tensor remainder.Scalar floor_divide floor_divide.Scalar heaviside hypot nextafter"
     ),
