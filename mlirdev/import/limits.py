@@ -59,6 +59,16 @@ def _runtime_spatial(node: Node, specs: Specs) -> str | None:
     return None if known else "a spatial size that is known only when run"
 
 
+def _by_frequency(node: Node, specs: Specs) -> str | None:
+    """The CPU takes some index's frequency for another's; the host has the same values."""
+    return "gradients of bags by frequency" if node.args[6 if "dense" in node.op else 7] else None
+
+
+def _resampled(node: Node, specs: Specs) -> str | None:
+    """uint8 images are resampled in fixed-point arithmetic of several steps."""
+    return "resampling in fixed point" if node.results[0].dtype is DType.u8 else _runtime_spatial(node, specs)
+
+
 def _runtime_amounts(node: Node, specs: Specs) -> str | None:
     amounts = node.args[1]
     known = not isinstance(amounts, tuple) or all(not isinstance(a, Size) or isinstance(a.value, int) for a in amounts)
@@ -74,6 +84,7 @@ _SPATIAL = [
     *(f"aten.upsample_{n}{b}.{o}"
       for n in ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "trilinear3d")
       for b in ("", "_backward") for o in ("default", "vec")),
+    *(f"aten._upsample_{n}2d_aa{b}.default" for n in ("bilinear", "bicubic") for b in ("", "_backward")),
     "aten.convolution_backward.default",
 ]  # fmt: skip
 _LIMITS: dict[str, Limit] = {
@@ -87,6 +98,11 @@ _LIMITS: dict[str, Limit] = {
     ),
     **dict.fromkeys(("aten.embedding.default", "aten.gather.default", "aten.index_select.default"), _into_empty),
     "aten.pow.Tensor_Scalar": _negative_power,
+    **dict.fromkeys((f"aten._embedding_bag_{d}backward.default" for d in ("", "dense_")), _by_frequency),
     **dict.fromkeys(_SPATIAL, _runtime_spatial),
+    **dict.fromkeys(
+        (f"aten.{n}.{o}" for n in ("upsample_bilinear2d", "upsample_bicubic2d") for o in ("default", "vec")), _resampled
+    ),
+    **dict.fromkeys((f"aten._upsample_{n}2d_aa.default" for n in ("bilinear", "bicubic")), _resampled),
     "aten.constant_pad_nd.default": _runtime_amounts,
 }

@@ -68,8 +68,6 @@ _assert_tensor_metadata
 """)
 # Composite, but better recorded as one node: their own derivatives come with them.
 _AS_ONE = _words("aten::linear")
-# Whose Meta kernels don't tell what the CPU kernels return.
-_ON_CPU = ("_embedding_bag",)
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
 
 
@@ -97,7 +95,7 @@ def _handler(full_name: str) -> Handler | None:
         return mutable(op, functional_of)
     if any(r.alias_info for r in schema.returns):
         return None
-    if torch.Tag.nondeterministic_seeded in op.tags or base.startswith(_ON_CPU):
+    if torch.Tag.nondeterministic_seeded in op.tags:
         return _on_cpu(op)
     if not any("Tensor" in str(r.type) for r in schema.returns):
         return _on_cpu(op)

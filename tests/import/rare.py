@@ -118,4 +118,33 @@ def rare() -> list[Case]:
             ],
         ),
         ("max_pool-nan", lambda: F.max_pool2d(torch.full((1, 2, 4, 4), float("nan")), 3, 1, 1, return_indices=True)),
+        *margins(),
+    ]
+
+
+def margins() -> list[Case]:
+    x = r(5, 7)
+    several = torch.tensor(
+        [[3, 0, -1, 6, 1, 1, 1], [-1] * 7, [1, 1, 2, -1, 0, 0, 0], list(range(7)), [5, -1] + [0] * 5]
+    )
+    return [
+        (
+            "multilabel_margin",
+            lambda: [
+                grad(lambda v, k=k: F.multilabel_margin_loss(v, several, reduction=k), x)()
+                for k in ("mean", "sum", "none")
+            ],
+        ),
+        ("multilabel_margin-line", grad(lambda v: F.multilabel_margin_loss(v, several[0]), r(7))),
+        (
+            "pdist",
+            lambda: [grad(lambda v, p=p: F.pdist(v, p), x)() for p in (0.0, 0.5, 1.0, 2.0, 3.0, float("inf"))],
+        ),
+        (
+            "antialias",
+            lambda: [
+                grad(lambda v, m=m, s=s: F.interpolate(v, s, mode=m, antialias=True), r(2, 3, 7, 9))()
+                for m, s in (("bilinear", (3, 4)), ("bicubic", (13, 2)), ("bilinear", (1, 9)))
+            ],
+        ),
     ]

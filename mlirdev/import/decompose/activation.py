@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlirdev.dtypes import DType
 from mlirdev.graph import Arg, Node
 
 from ..dims import static
@@ -149,6 +150,18 @@ def leaky_relu(rw: Rewriter, node: Node) -> Tensor:
 def leaky_relu_backward(rw: Rewriter, node: Node) -> Tensor:
     grad, x = operands(rw, node, 2)
     return rw.where(x > 0.0, grad, grad * number(node.args[2]))
+
+
+@decomposition("aten.rrelu_with_noise_backward.default")
+def rrelu_with_noise_backward(rw: Rewriter, node: Node) -> Tensor:
+    """By the factors that were drawn; where none were, or between two ends that are one, by the mean of the ends."""
+    grad, x = operands(rw, node, 2)
+    lower, upper = (rw.tensor(a, DType.f64) for a in node.args[3:5])
+    slope = ((lower + upper) * 0.5).to(x.dtype)
+    leaky = rw.where(x > 0.0, grad, grad * slope)
+    if not node.args[5]:
+        return leaky
+    return rw.where(upper - lower > 1e-6, grad * rw.tensor(node.args[2], x.dtype), leaky)
 
 
 @decomposition("aten._prelu_kernel.default", "aten.prelu.default")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlirdev.dtypes import DType
 from mlirdev.graph import Node
+from mlirdev.plan import PlanDim
 
 from ..dims import int_of, ints_of, wrap
 from ..registry import decomposition
-from ..tensor import Number, Tensor
+from ..tensor import Number, Tensor, sizes
 from .elementwise import computing, number
 from .reduce import norm_of
 
@@ -79,3 +81,42 @@ def _slope(rw: Rewriter, difference: Tensor, distance: Tensor, p: Number) -> Ten
     less = rw.tensor(p, size.dtype) - 1.0
     steep = rw.own("own.pow", size, less) / rw.own("own.pow", distance, less)
     return rw.where(difference.compare("eq", 0.0), 0.0, sign * steep)
+
+
+# --- of one set of rows ------------------------------------------------------------------------------
+
+
+@decomposition("aten._pdist_forward.default")
+def pdist(rw: Rewriter, node: Node) -> Tensor:
+    """The distances of rows 0–1, 0–2, …, 1–2, …"""
+    x, spec = rw.tensor(node.args[0], computing(node)), node.results[0]
+    if spec.shape[0] == 0 or x.shape[1] == 0:
+        return rw.zeros(spec.shape, x.dtype)
+    first, second = _pairs(rw, x.shape[0], spec.shape[0])
+    return norm_of(rw, rw.take(x, first) - rw.take(x, second), node.args[1], (1,), False)
+
+
+def _pairs(rw: Rewriter, rows: PlanDim, count: PlanDim) -> tuple[Tensor, Tensor]:
+    """The two rows of each of the `count` pairs: a row's pairs begin where the lesser ones' end."""
+    k = rw.arange(count)
+    n = rw.full((), sizes([rows])[0], DType.i64)
+    middle = n.to(DType.f64) - 0.5
+    first = (middle - (middle * middle - k.to(DType.f64) * 2.0 - 1.0).sqrt()).to(DType.i64)
+    begins = n * first - rw.own("own.div_floor", first * (first + 1), rw.full((), 2, DType.i64))
+    return first, k - begins + first + 1
+
+
+@decomposition("aten._pdist_backward.default")
+def pdist_backward(rw: Rewriter, node: Node) -> Tensor:
+    """Each pair's slope is added to its first row's gradient and taken from its second's."""
+    grad, self, p, distance = node.args
+    x, spec = rw.tensor(self, computing(node)), node.results[0]
+    g, d = (rw.tensor(v, x.dtype) for v in (grad, distance))
+    if d.shape[0] == 0 or 0 in x.shape:
+        return rw.zeros(spec.shape, x.dtype)
+    first, second = _pairs(rw, x.shape[0], d.shape[0])
+    difference = rw.take(x, first) - rw.take(x, second)
+    slope = rw.where(d.unsqueeze(-1).compare("eq", 0.0), 0.0, _slope(rw, difference, d.unsqueeze(-1), number(p)))
+    each = slope * g.unsqueeze(-1)
+    gained = rw.put(rw.zeros(x.shape, x.dtype), [first], each, True)
+    return rw.put(gained, [second], -each, True)

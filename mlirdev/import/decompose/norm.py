@@ -261,9 +261,9 @@ def batch_norm_no_training(rw: Rewriter, node: Node) -> list[Tensor]:
     return [result, *(rw.zeros(s.shape, s.dtype) for s in node.results[1:])]
 
 
-@decomposition("aten.native_batch_norm_backward.default")
+@decomposition("aten.native_batch_norm_backward.default", "aten.batch_norm_backward.default")
 def batch_norm_backward(rw: Rewriter, node: Node) -> list[Tensor]:
-    grad, x, weight, mean, var, saved_mean, saved_rstd, train, eps, mask = node.args
+    grad, x, weight, mean, var, saved_mean, saved_rstd, train, eps, mask = node.args[:10]
     dtype = _dtype(rw, x)
     value, g = rw.tensor(x, dtype), rw.tensor(grad, dtype)
     axes = _channel_axes(value)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..rewriter import Rewriter
 
 
-def _scales(node: Node, first: int, count: int) -> list[float | None]:
+def given_scales(node: Node, first: int, count: int) -> list[float | None]:
     """The given scale of each dim; `.vec` overloads hold them in one list."""
     given: tuple[Arg, ...] = node.args[first : first + count]
     if node.op.endswith(".vec"):
@@ -25,7 +25,7 @@ def _scales(node: Node, first: int, count: int) -> list[float | None]:
     return [float(g) if isinstance(g, (int, float)) else None for g in given]
 
 
-def _ratio(scale: float | None, size: int, out: int) -> float:
+def ratio(scale: float | None, size: int, out: int) -> float:
     """Input places per output place."""
     return 1.0 / scale if scale is not None and scale > 0 else size / out
 
@@ -34,7 +34,7 @@ def _nearest_source(rw: Rewriter, size: int, out: int, scale: float | None, exac
     """⌊i · ratio⌋ in f32, as on the CPU."""
     i = rw.arange(out).to(DType.f32)
     i = i + 0.5 if exact else i
-    return (i * _ratio(scale, size, out)).unary("floor").to(DType.i64).minimum(size - 1)
+    return (i * ratio(scale, size, out)).unary("floor").to(DType.i64).minimum(size - 1)
 
 
 _NEAREST = [f"upsample_nearest{d}d" for d in (1, 2, 3)] + [f"_upsample_nearest_exact{d}d" for d in (1, 2, 3)]
@@ -49,7 +49,7 @@ def _spatial(node: Node) -> int:
 @decomposition(*(f"aten.{n}.{o}" for n in _NEAREST for o in ("default", "vec")))
 def nearest(rw: Rewriter, node: Node) -> Tensor:
     x, count = rw.tensor(node.args[0]), _spatial(node)
-    for i, scale in enumerate(_scales(node, 2, count)):
+    for i, scale in enumerate(given_scales(node, 2, count)):
         dim = 2 + i
         size, out = dims.static(x.shape[dim]), dims.static(node.results[0].shape[dim])
         if size != out or scale is not None:
@@ -60,7 +60,7 @@ def nearest(rw: Rewriter, node: Node) -> Tensor:
 @decomposition(*(f"aten.{n}_backward.default" for n in _NEAREST))
 def nearest_backward(rw: Rewriter, node: Node) -> Tensor:
     grad, count = rw.tensor(node.args[0], computing(node)), _spatial(node)
-    for i, scale in enumerate(_scales(node, 3, count)):
+    for i, scale in enumerate(given_scales(node, 3, count)):
         dim = 2 + i
         out, size = dims.static(grad.shape[dim]), dims.static(node.results[0].shape[dim])
         if size == out and scale is None:
@@ -79,7 +79,7 @@ class _Linear:
         if aligned:
             place = i * ((size - 1) / (out - 1) if out > 1 else 0.0)
         else:
-            place = ((i + 0.5) * _ratio(scale, size, out) - 0.5).maximum(0.0)
+            place = ((i + 0.5) * ratio(scale, size, out) - 0.5).maximum(0.0)
         floor = place.unary("floor")
         self.low = floor.to(DType.i64).minimum(size - 1)
         self.high = (self.low + 1).minimum(size - 1)
@@ -92,7 +92,7 @@ class _Linear:
 @decomposition(*(f"aten.{n}.{o}" for n in _LINEAR for o in ("default", "vec")))
 def linear(rw: Rewriter, node: Node) -> Tensor:
     x, count = rw.tensor(node.args[0], computing(node)), _spatial(node)
-    for i, scale in enumerate(_scales(node, 3, count)):
+    for i, scale in enumerate(given_scales(node, 3, count)):
         dim = 2 + i
         size, out = dims.static(x.shape[dim]), dims.static(node.results[0].shape[dim])
         if size == out:
@@ -106,7 +106,7 @@ def linear(rw: Rewriter, node: Node) -> Tensor:
 @decomposition(*(f"aten.{n}_backward.default" for n in _LINEAR))
 def linear_backward(rw: Rewriter, node: Node) -> Tensor:
     grad, count = rw.tensor(node.args[0], computing(node)), _spatial(node)
-    for i, scale in enumerate(_scales(node, 4, count)):
+    for i, scale in enumerate(given_scales(node, 4, count)):
         dim = 2 + i
         out, size = dims.static(grad.shape[dim]), dims.static(node.results[0].shape[dim])
         if size == out:
@@ -127,7 +127,7 @@ def _cubic(
 ) -> list[tuple[Tensor, Tensor]]:
     """For each output place the four input places around it, each with its weight (Keys, a = −0.75)."""
     i = rw.arange(out).to(like.dtype)
-    place = i * ((size - 1) / (out - 1) if out > 1 else 0.0) if aligned else (i + 0.5) * _ratio(scale, size, out) - 0.5
+    place = i * ((size - 1) / (out - 1) if out > 1 else 0.0) if aligned else (i + 0.5) * ratio(scale, size, out) - 0.5
     floor = place.unary("floor")
     t, first = place - floor, floor.to(DType.i64)
     return [((first + (k - 1)).maximum(0).minimum(size - 1), weight) for k, weight in enumerate(cubic_weights(t))]
@@ -165,7 +165,7 @@ def _outer_slope(x: Tensor) -> Tensor:
 @decomposition("aten.upsample_bicubic2d.default", "aten.upsample_bicubic2d.vec")
 def cubic(rw: Rewriter, node: Node) -> Tensor:
     x = rw.tensor(node.args[0], computing(node))
-    for i, scale in enumerate(_scales(node, 3, 2)):
+    for i, scale in enumerate(given_scales(node, 3, 2)):
         dim = 2 + i
         size, out = dims.static(x.shape[dim]), dims.static(node.results[0].shape[dim])
         parts = [
@@ -179,7 +179,7 @@ def cubic(rw: Rewriter, node: Node) -> Tensor:
 @decomposition("aten.upsample_bicubic2d_backward.default")
 def cubic_backward(rw: Rewriter, node: Node) -> Tensor:
     grad = rw.tensor(node.args[0], computing(node))
-    for i, scale in enumerate(_scales(node, 4, 2)):
+    for i, scale in enumerate(given_scales(node, 4, 2)):
         dim = 2 + i
         out, size = dims.static(grad.shape[dim]), dims.static(node.results[0].shape[dim])
         total = rw.zeros((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)

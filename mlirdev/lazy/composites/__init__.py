@@ -6,6 +6,7 @@
     random       Philox words made into distributions       ordering      record_stream
     reading      item, equal, allclose
     fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
+    ctc          lengths given as lists
     recurrent    LSTM, GRU and RNN over sequences, in PyTorch's own ops
     selecting    nonzero, masks as indices, …     uniqueness    unique and its kin: sizes that values decide
     linear_algebra   determinants of matrices that aren't contiguous
@@ -19,6 +20,7 @@ from mlirdev.lazy.composites import (
     batch_norm,
     convolution,
     copies,
+    ctc,
     factories,
     fused_optimizers,
     linear_algebra,
@@ -37,6 +39,7 @@ __all__ = [
     "batch_norm",
     "convolution",
     "copies",
+    "ctc",
     "factories",
     "fused_optimizers",
     "linear_algebra",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from mlirdev.lazy import views
@@ -35,3 +36,18 @@ def native_batch_norm(
         record = named("aten._native_batch_norm_legit_no_training.default").call
         results = record(input, weight, bias, running_mean, running_var, momentum, eps)
     return tuple(None if cell is None else new_tensor(cell) for cell in results[:3])
+
+
+@handles("_batch_norm_with_update")
+def batch_norm_with_update(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """The fourth result is what other libraries keep for the backward: nothing here."""
+    results = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *results, new_tensor(views.empty((0,), torch.uint8))

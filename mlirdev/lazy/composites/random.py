@@ -27,6 +27,7 @@ from mlirdev.lazy.operands import check_device
 from mlirdev.lazy.overloads import named, op
 from mlirdev.lazy.record import record
 from mlirdev.lazy.rng import signed
+from mlirdev.lazy.specs.checks import DTYPE_NAMES, not_implemented
 from mlirdev.lazy.storage import new_tensor, read, relabelled, write
 from mlirdev.lazy.trace import Cell, Entry
 from mlirdev.plan import PROBABILITIES_SUM, PROBABILITY
@@ -240,6 +241,47 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     scale = 0.0 if p == 1 else 1.0 / (1.0 - p)
     kept = op("aten.mul.Scalar", op("aten.mul.Tensor", input, mask), scale)
     return new_tensor(relabelled(kept, stride)), new_tensor(relabelled(mask, stride))
+
+
+@handles("rrelu_with_noise")
+def rrelu_with_noise(
+    self: Tensor,
+    noise: Tensor,
+    lower: float = 0.125,
+    upper: float = 1.0 / 3.0,
+    training: bool = False,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Where training, `noise` gets the factors: random ones where self isn't positive, else 1."""
+    _check_rrelu(self, noise, lower, upper, training)
+    if not training:
+        return new_tensor(relabelled(op("aten.leaky_relu.default", self, (float(lower) + float(upper)) / 2), None))
+    draw = affine(uniform(tuple(self.shape), computing(self.dtype), generator), upper - lower, lower)
+    kept = op("aten.logical_not.default", op("aten.le.Scalar", self, 0))  # a NaN too
+    factors = op("aten.masked_fill.Scalar", views.cast(draw, self.dtype), kept, 1)
+    write(noise, factors)
+    return new_tensor(relabelled(op("aten.mul.Tensor", self, factors), None))
+
+
+def _check_rrelu(self: Tensor, noise: Tensor, lower: float, upper: float, training: bool) -> None:
+    if self.shape != noise.shape:
+        shapes = f"Got self.shape = {list(self.shape)} noise.shape = {list(noise.shape)}"
+        raise RuntimeError(f"noise tensor shape must match self tensor shape. {shapes}")
+    if not self.is_floating_point() or (training and self.dtype is torch.float16):
+        not_implemented("rrelu_with_noise_out_cpu", self.dtype)
+    if training and self.dtype is not noise.dtype:
+        names = DTYPE_NAMES[self.dtype], DTYPE_NAMES[noise.dtype]
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+    if training and not lower <= upper:
+        raise RuntimeError(
+            "Expected from <= to to be true, but got false.  (Could this error message be improved?  If so, please "
+            "report an enhancement request to PyTorch.)"
+        )
+
+
+@handles("rrelu_with_noise_")
+def rrelu_with_noise_(self: Tensor, noise: Tensor, *options: Any, **named_options: Any) -> Tensor:
+    return self.copy_(rrelu_with_noise(self, noise, *options, **named_options))
 
 
 # --- integers -------------------------------------------------------------------------------------------

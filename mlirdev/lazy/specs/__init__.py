@@ -42,6 +42,7 @@ FAMILIES = (
     "linalg",
     "spectral",
     "distances",
+    "embedding_bags",
 )
 
 

@@ -1,4 +1,4 @@
-"""Distances, embedding bags, histograms and segments: rare operators of one row each."""
+"""Distances, histograms and segments: rare operators of one row each."""
 
 from __future__ import annotations
 
@@ -43,16 +43,6 @@ def pdist(self: Meta, p: float = 2) -> OutSpec:
 
 def pdist_backward(grad: Meta, self: Meta, p: float, pdist: Meta) -> OutSpec:
     return OutSpec(self.shape, self.dtype)
-
-
-def embedding_bag_backward(
-    grad: Meta, indices: Meta, offsets: Meta, offset2bag: Meta, size: Meta, maxima: Meta, num_weights: int, *_: Any
-) -> OutSpec:
-    return OutSpec((num_weights, grad.shape[1]), grad.dtype)
-
-
-def per_sample_backward(grad: Meta, weight: Meta, indices: Meta, *_: Any) -> OutSpec:
-    return OutSpec(indices.shape, grad.dtype)
 
 
 def trilinear(
@@ -159,8 +149,6 @@ TABLE: Table = {
     **rows(euclidean, "_euclidean_dist"),
     **rows(pdist, "_pdist_forward"),
     **rows(pdist_backward, "_pdist_backward"),
-    **rows(embedding_bag_backward, "_embedding_bag_dense_backward"),
-    **rows(per_sample_backward, "_embedding_bag_per_sample_weights_backward"),
     **rows(trilinear, "_trilinear"),
     **rows(histogram, "histogram.bin_ct"),
     **rows(histogram_in, "histogram.bins_tensor"),

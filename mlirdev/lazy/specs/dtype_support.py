@@ -1,6 +1,7 @@
 """Element types that an operator's CPU kernel doesn't know: refused when recorded, in eager's words.
 
-One row: what is refused (b bool, i integers, h half precision, c complex), by which kernel, for which overloads.
+One row: what is refused (b bool, i integers, j integers but uint8, h half precision, c complex), by which kernel, for
+which overloads.
 The dtype asked is the promoted one of the leading operands.
 """
 
@@ -27,7 +28,7 @@ class Support(NamedTuple):
 
     def check(self, args: tuple[Any, ...]) -> None:
         dtype = result_dtype(args[: self.operands])
-        if kind(dtype) in self.refused:
+        if kind(dtype) in self.refused or ("j" in self.refused and kind(dtype) == "i" and dtype is not torch.uint8):
             self.refuse(dtype)
 
 
@@ -86,6 +87,7 @@ zeta chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebys
 hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t
 shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w
 """
+NEAREST = "upsample_nearest1d upsample_nearest3d _upsample_nearest_exact1d _upsample_nearest_exact3d"
 
 
 def complex_unsupported(name: str, otherwise: str, refused: str) -> dict[str, Support]:
@@ -172,6 +174,17 @@ TABLE: dict[str, Support] = {
     **rows("b", kernel("trace"), "trace"),
     **rows("c", says("nansum on CPU does not support complex inputs"), "nansum"),
     **rows("b", kernel("addmm_impl_cpu_"), "mm addmm linear"),
+    **rows("bihc", kernel("pdist"), "_pdist_forward"),
+    **rows("bic", kernel("adaptive_avg_pool2d"), "_adaptive_avg_pool2d"),
+    **rows("bic", kernel("adaptive_avg_pool3d_cpu"), "_adaptive_avg_pool3d"),
+    **rows("bjc", kernel("upsample_nearest2d_channels_last"), "upsample_nearest2d _upsample_nearest_exact2d"),
+    **rows("bjc", kernel("compute_indices_weights_nearest"), NEAREST),
+    **rows("bic", kernel("compute_indices_weights_linear"), "upsample_linear1d upsample_trilinear3d"),
+    **rows("bjc", kernel("upsample_bilinear2d_channels_last"), "upsample_bilinear2d"),
+    **rows("bjc", kernel("compute_indices_weights_cubic"), "upsample_bicubic2d"),
+    **rows("bjhc", kernel("compute_index_ranges_weights"), "_upsample_bilinear2d_aa _upsample_bicubic2d_aa"),
+    **rows("bihc", kernel("multi_margin_loss_cpu_kernel"), "multi_margin_loss"),
+    **rows("bihc", kernel("multilabel_margin_loss_forward_out_frame"), "multilabel_margin_loss_forward"),
     **rows("bic", kernel("adaptive_max_pool2d"), "adaptive_max_pool2d"),
     **rows("bic", kernel("adaptive_max_pool3d_cpu"), "adaptive_max_pool3d"),
     **rows("bic", kernel("mse_cpu"), "mse_loss", operands=2),

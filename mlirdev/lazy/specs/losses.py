@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from mlirdev.lazy.specs.checks import broadcast_all, fail, require, shown, title
+from mlirdev.lazy.specs.checks import broadcast_all, fail, not_implemented, require, shown, title
 from mlirdev.lazy.specs.layout import like_strides, numel
 from mlirdev.lazy.specs.pointwise import elementwise
 from mlirdev.lazy.specs.promotion import result_dtype
@@ -157,14 +157,53 @@ def margin_backward(grad_output: Meta, self: Meta, *_: Any) -> OutSpec:
     return OutSpec(self.shape, self.dtype)
 
 
+_CTC = " (while checking arguments for ctc_loss_allocate_outputs)"
+
+
 def ctc_loss(
-    log_probs: Meta, targets: Meta, input_lengths: Any, target_lengths: Any, *_: Any
+    log_probs: Meta, targets: Meta, input_lengths: Shape, target_lengths: Shape, blank: int = 0, *_: Any
 ) -> tuple[OutSpec, OutSpec]:
     """The second result's last dim is 2 · the longest target + 1."""
-    time, batch, _classes = log_probs.shape
-    longest = max(target_lengths, default=0)
-    states = 2 * longest + 1
+    require(numel(log_probs.shape) > 0, "log_probs tensor must not be empty")
+    rank = len(log_probs.shape)
+    require(
+        rank == 3, f"Expected 3-dimensional tensor, but got {rank}-dimensional tensor for argument #1 'log_probs'{_CTC}"
+    )
+    time, batch, classes = log_probs.shape
+    require(0 <= blank < classes, "blank must be in label range")
+    for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        require(len(lengths) == batch, f"{name} must be of size batch_size")
+    _check_targets(targets, target_lengths)
+    for length in input_lengths:
+        _check_least("input_lengths", length)
+        require(length <= time, f"Expected input_lengths to have value at most {time}, but got value {length}{_CTC}")
+    if log_probs.dtype not in (torch.float32, torch.float64):
+        not_implemented("ctc_loss_cpu", log_probs.dtype)
+    states = 2 * max(target_lengths) + 1
     return OutSpec((batch,), log_probs.dtype), OutSpec((batch, time, states), log_probs.dtype)
+
+
+def _check_least(name: str, length: int) -> None:
+    require(length >= 0, f"Expected {name} to have value at least 0, but got value {length}{_CTC}")
+
+
+def _check_targets(targets: Meta, lengths: Shape) -> None:
+    """Flat, all after one another; or a row per sample."""
+    if targets.dtype not in (torch.int64, torch.int32):
+        fail(
+            "Expected tensor for argument #2 'targets' to have scalar type Int; but got "
+            f"torch.{title(targets)}Tensor instead{_CTC}"
+        )
+    rank, which = len(targets.shape), f" for argument #2 'targets'{_CTC}"
+    require(0 < rank <= 2, f"Expected 1 to 2 dimensions, but got {rank}-dimensional tensor{which}")
+    for length in lengths:
+        _check_least("target_lengths", length)
+    size, wanted = targets.shape[0], sum(lengths) if rank == 1 else len(lengths)
+    require(size == wanted, f"Expected tensor to have size {wanted} at dimension 0, but got size {size}{which}")
+    if rank == 2:
+        longest, width = max(lengths), targets.shape[1]
+        fits = width >= longest
+        require(fits, f"Expected tensor to have size at least {longest} at dimension 1, but got size {width}{which}")
 
 
 def ctc_loss_backward(grad: Meta, log_probs: Meta, *_: Any) -> OutSpec:

@@ -28,7 +28,7 @@ NOT_RUN = {
 
 # Overloads that arise here and have no row, with the reason.
 VALUES_TELL = """
-_ctc_loss.Tensor _embedding_bag.default _unique.default _unique2.default bincount.default masked_select.default
+_ctc_loss.Tensor _unique.default _unique2.default bincount.default masked_select.default
 nonzero.default repeat_interleave.Tensor unique_consecutive.default unique_dim.default
 """
 RANDOM = """
@@ -36,7 +36,7 @@ bernoulli.default multinomial.default normal.Tensor_Tensor normal.Tensor_float n
 randint.low randint_like.low_dtype
 """
 HOST_ONLY = """
-_embedding_bag_backward.default _histogramdd_bin_edges.default _histogramdd_from_bin_cts.default
+_histogramdd_bin_edges.default _histogramdd_from_bin_cts.default
 _histogramdd_from_bin_tensors.default _segment_reduce_backward.default linalg_lstsq.default segment_reduce.default
 """
 NO_ROW = {f"aten.{name}" for name in (VALUES_TELL + RANDOM + HOST_ONLY).split()}
@@ -50,6 +50,9 @@ STRIDES_MAY_DIFFER = {
     "aten.pixel_unshuffle.default",  # empty tensors come back as they are
     "aten.stack.default",  # channels-last images are stacked in a layout of their own
 }
+
+# As on CUDA: whose bag each index is in and the bags' sizes are always told.
+RESULTS_DIFFER = {"aten._embedding_bag.default"}
 
 FAST = [torch.float32]  # the slow test has the others
 ALL = [
@@ -80,6 +83,8 @@ def difference(call: Call) -> str | None:
     if answer is None:  # only values tell
         return None
     got, expected = answer, call.results
+    if call.op in RESULTS_DIFFER:
+        got, expected = got[:1], expected[:1]
     if call.op in STRIDES_MAY_DIFFER:
         got, expected = (tuple(s and s._replace(stride=None) for s in specs) for specs in (got, expected))
     return None if got == expected else f"{call.args}\n    eager {expected}\n    rule  {got}"

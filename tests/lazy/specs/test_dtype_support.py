@@ -21,6 +21,18 @@ MORE: dict[str, tuple[Any, ...]] = {
     "aten.native_layer_norm.default": ([4], None, None, 1e-5),
 }
 
+SCALES = {
+    f"aten.{name}{rank}d.default": rank
+    for rank, names in {
+        1: "upsample_nearest _upsample_nearest_exact upsample_linear",
+        2: "upsample_nearest _upsample_nearest_exact upsample_bilinear upsample_bicubic",
+        3: "upsample_nearest _upsample_nearest_exact upsample_trilinear",
+    }.items()
+    for name in names.split()
+}
+SCALES |= {f"aten._upsample_{name}2d_aa.default": 2 for name in ("bilinear", "bicubic")}
+POOLS = {f"aten.{name}_pool{rank}d.default": rank for name in ("_adaptive_avg", "adaptive_max") for rank in (2, 3)}
+
 KEYWORDS: dict[str, dict[str, Any]] = {"aten.sort.stable": {"stable": True}}
 
 
@@ -38,6 +50,25 @@ def arguments(op: torch._ops.OpOverload, dtype: torch.dtype) -> tuple[Any, ...]:
     return tuple(torch.ones(4, 4, dtype=dtype) if str(a.type) == "Tensor" else 1 for a in leading)
 
 
+def images(name: str, dtype: torch.dtype) -> tuple[Any, ...]:
+    """Of an operator on images, resized or pooled to 3 in each dim."""
+    rank = SCALES[name] if name in SCALES else POOLS[name]
+    x, size = torch.ones(2, 3, *[4] * rank).to(dtype), [3] * rank
+    return (x, size) if name in POOLS or "nearest" in name else (x, size, False)
+
+
+def called(name: str, dtype: torch.dtype) -> tuple[Any, ...]:
+    """The arguments of a call that is right but for its element type."""
+    if name in SCALES or name in POOLS:
+        return images(name, dtype)
+    if name.startswith("aten.multi"):
+        target = torch.zeros(4, dtype=torch.int64)
+        return (torch.ones(4).to(dtype), target, 0) if "label" in name else (torch.ones(4, 4).to(dtype), target)
+    if name == "aten._pdist_forward.default":
+        return (torch.ones(4, 4).to(dtype), 2.0)
+    return (*arguments(operator(name), dtype), *MORE.get(name, ()))
+
+
 def outcome(call: Any) -> tuple[type[Exception], str] | None:
     try:
         call()
@@ -53,7 +84,7 @@ def test_the_same_dtypes_are_refused_in_the_same_words(name: str) -> None:
     assert rule is not None
     more = KEYWORDS.get(name, {})
     for dtype in DTYPES:
-        args = (*arguments(op, dtype), *MORE.get(name, ()))
+        args = called(name, dtype)
         eager = outcome(lambda args=args: op(*args, **more))
         ours = outcome(lambda args=args: rule(rule_args(op, args, more)))
         assert ours == eager, dtype
