@@ -29,13 +29,8 @@ def assert_right(case: Any, context: Any) -> None:
 def test_histc(context: Any) -> None:
     spread, edges = torch.cat([r(50), torch.tensor([NAN])]), torch.linspace(0, 1, 11)
     ranges = ((5, -1, 1.5), (10, 0, 1))
-    assert_right(
-        lambda: (
-            [x.histc(*how) for x in (spread, edges, edges.bfloat16(), r(0)) for how in ranges]
-            + [edges.histc(4), edges.histc(1, 1, 1), torch.ones(2).histc(4), r(2, 5).double().histc(3)]
-        ),
-        context,
-    )
+    inputs = (spread, edges, edges.bfloat16(), r(0))
+    assert_right(lambda: [x.histc(*how) for x in inputs for how in ranges], context)
 
 
 def test_histogram(context: Any) -> None:

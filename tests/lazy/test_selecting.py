@@ -215,6 +215,14 @@ def test_bincount() -> None:
         torch.tensor([1, -1], device="mlirdev").bincount()
 
 
+def test_histograms_over_the_range_of_the_values() -> None:
+    check(lambda x: x.histc(4), torch.linspace(0, 1, 11), waits=0)
+    check(lambda x: x.histc(4), torch.ones(2), waits=0)
+    check(lambda x: x.histc(1, 1, 1), torch.randn(2, 5, dtype=torch.float64), waits=0)
+    with pytest.raises(RuntimeError, match="not finite"):
+        torch.tensor([1.0, NAN], device="mlirdev").histc(2).cpu()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool], ids=str)
 def test_copies_that_look_beside_the_tensor(dtype: torch.dtype) -> None:
     x, source = torch.arange(24).view(4, 6).to(dtype), torch.ones(2, 3, dtype=dtype)
