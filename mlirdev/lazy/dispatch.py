@@ -16,13 +16,15 @@ import torch
 from torch import Tensor
 
 from mlirdev.lazy import views
+from mlirdev.lazy.destinations import Strides, agree_on_destinations
 from mlirdev.lazy.fallback import run_on_cpu
 from mlirdev.lazy.handlers import SELECTIONS
-from mlirdev.lazy.overloads import Overload, overload_of
+from mlirdev.lazy.overlap import order_matters
+from mlirdev.lazy.overloads import Call, Overload, overload_of
 from mlirdev.lazy.quick import shortened
 from mlirdev.lazy.record import record
 from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, read, whole_cell, write
-from mlirdev.lazy.trace import Cell
+from mlirdev.lazy.trace import Cell, Entry
 
 Handler = Callable[..., Any]
 Op = torch._ops.OpOverload
@@ -85,14 +87,23 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
         entry, call = functional.resolve(args, call_kwargs)
         if any(t.device.type != DEVICE_TYPE for t in written):
             return run_on_cpu(op, args, kwargs, "data_dependent")
+        usual = entry is not None and _is_usual(written, entry, call)
+        if not usual and order_matters(written, (*args, *kwargs.values())):
+            return run_on_cpu(op, args, kwargs, "overlap")
         if entry is not None:
             results: Sequence[Cell] = record(entry, call.cells, call.scalars)
         elif short_name(functional.op) in SELECTIONS:
             results = _selected(functional.op, args, call_kwargs)
+        elif torch.Tag.nondeterministic_seeded in functional.op.tags:
+            results = [read(functional.op(*args, **call_kwargs))]
         else:
             return run_on_cpu(op, args, kwargs, "data_dependent")
-        for tensor, value in zip(written, results[-len(written) :], strict=True):
-            store(tensor, value, resize=targets.out)
+        results = results[-len(written) :]
+        strides: Sequence[Strides | None] = [None] * len(written)
+        if not usual:
+            strides = agree_on_destinations(op, args, kwargs, written, [v.layout for v in results], call.key)
+        for tensor, value, stride in zip(written, results, strides, strict=True):
+            store(tensor, value, stride, resize=targets.out)
         return targets.returned(written)
 
     return shortened(op, overload, handler, in_place=True) if op._schema.name.endswith("_") else handler
@@ -107,6 +118,17 @@ def _selected(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Cell]
     """The results of an overload whose results' sizes depend on values."""
     answer = SELECTIONS[short_name(op)](*args, **kwargs)
     return [read(t) for t in (answer if isinstance(answer, (tuple, list)) else [answer])]
+
+
+def _is_usual(written: Sequence[Tensor], entry: Entry, call: Call) -> bool:
+    """Are all tensors whole, and the targets laid out as the results? Then there is nothing to check."""
+    if not call.whole:
+        return False
+    for tensor, layout in zip(written, entry.outputs[-len(written) :], strict=True):
+        cell = whole_cell(tensor)
+        if cell is None or cell.layout is not layout:
+            return False
+    return True
 
 
 class _Targets:
@@ -129,8 +151,8 @@ class _Targets:
         return written[0] if self.count == 1 else tuple(written)
 
 
-def store(target: Tensor, value: Cell, resize: bool) -> None:
-    """Let `target` have a result: cast to its dtype, and with `resize` (out=) resized to its shape."""
+def store(target: Tensor, value: Cell, stride: Strides | None, resize: bool) -> None:
+    """Let `target` have a result: cast to its dtype, and with `resize` (out=) resized to its shape, in this layout."""
     cell = whole_cell(target)
     if cell is not None and cell.layout is value.layout:
         cell.assign(value)
@@ -142,12 +164,6 @@ def store(target: Tensor, value: Cell, resize: bool) -> None:
                 f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}"
             )
         target.resize_(shape)
-    if not torch.can_cast(value.layout.dtype, target.dtype):
-        names = _type_name(value.layout.dtype), _type_name(target.dtype)
-        raise RuntimeError(f"result type {names[0]} can't be cast to the desired output type {names[1]}")
+        if stride is not None:
+            target.as_strided_(shape, stride)
     write(target, views.cast(value, target.dtype))
-
-
-def _type_name(dtype: torch.dtype) -> str:
-    """What ATen's messages call a dtype: Float, Long, …"""
-    return torch.empty(0, dtype=dtype).type().removeprefix("torch.").removesuffix("Tensor")

@@ -56,6 +56,7 @@ class Call:
     key: list[Any]
     cells: list[Cell]
     scalars: list[Scalar]
+    whole: bool = True  # every tensor shows its storage's value as it is
 
 
 class Overload:
@@ -144,6 +145,8 @@ class Overload:
         return entry, call  # type: ignore[return-value]  # not _MISSING
 
     def _intern(self, full: list[Any], call: Call) -> Entry | None:
+        if torch.Tag.nondeterministic_seeded in self.op.tags:
+            return None  # no node draws numbers by itself
         rule = rule_for(self.name)
         outputs = rule(tuple(map(_for_rule, self.params, full))) if rule else meta.specs_of(self.op, full)
         if listening():
@@ -217,6 +220,7 @@ def _add_tensor(call: Call, op: str, param: Param, value: Any) -> None:
     if value is None:
         call.key.append(None)
     elif isinstance(value, (Tensor, Cell)):
+        call.whole = False
         call.key.append(operand_layout(value))
         call.cells.append(operand(value, op, param.name))
     elif isinstance(value, (list, tuple)):

@@ -1,4 +1,5 @@
-"""What eager refuses, the device refuses: with the same type of exception, in the call, or where values are at fault in its launch."""
+"""What eager refuses, the device refuses, with the same type of exception: in the call, or in its launch where
+values are at fault."""
 
 from __future__ import annotations
 
