@@ -123,11 +123,13 @@ def remainder(rw: Rewriter, node: Node) -> Tensor:
 
 @decomposition("aten.pow.Tensor_Scalar")
 def pow_scalar(rw: Rewriter, node: Node) -> Tensor:
-    """Structural exponents become products and roots, as on the CPU."""
+    """Structural exponents become products and roots, as on the CPU, which takes no roots of f16."""
     dtype = computing(node)
     x, exponent = rw.tensor(node.args[0], dtype), node.args[1]
+    by_root = exponent in (0.5, -0.5) and node.results[0].dtype is DType.f16
     if (
-        isinstance(exponent, (int, float))
+        not by_root
+        and isinstance(exponent, (int, float))
         and exponent in _POWERS
         and (dtype.is_float or dtype.is_complex or exponent in (0, 1, 2, 3))
     ):

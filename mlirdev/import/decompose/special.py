@@ -9,6 +9,7 @@ from mlirdev.dtypes import DType
 from mlirdev.graph import Node
 
 from .. import dims
+from ..promotion import widened
 from ..registry import decomposition
 from ..tensor import Operand, Tensor
 from .elementwise import computing
@@ -129,8 +130,25 @@ def angle(rw: Rewriter, node: Node) -> Tensor:
 
 @decomposition("aten.ldexp.Tensor")
 def ldexp(rw: Rewriter, node: Node) -> Tensor:
-    x, exponent = (rw.tensor(v, computing(node)) for v in node.args)
-    return x * rw.own("own.pow", rw.full((), 2.0, x.dtype), exponent)
+    """self · 2^other: exact for a float and an integer, else by a power in other's own dtype, f32 for integers."""
+    x, exponent = (rw.tensor(v) for v in node.args)
+    if x.dtype.is_float and not exponent.dtype.is_float:
+        return _scaled_by_power(rw, x, exponent)
+    dtype = exponent.dtype if exponent.dtype.is_float else DType.f32
+    wide = exponent.to(widened(dtype))
+    power = rw.own("own.pow", rw.full((), 2.0, wide.dtype), wide).to(dtype)
+    return x.to(computing(node)) * power.to(computing(node))
+
+
+def _scaled_by_power(rw: Rewriter, x: Tensor, exponent: Tensor) -> Tensor:
+    """In f64, by four factors, none of which overflows alone; beyond ±2200 every float is 0 or infinite. The exponent
+    is C's int."""
+    least, most = (rw.full((), bound, DType.i32) for bound in (-2200, 2200))
+    n = rw.own("own.min", rw.own("own.max", exponent.to(DType.i32), least), most)
+    quarter = rw.own("own.div_trunc", n, rw.full((), 4, DType.i32))
+    two, wide = rw.full((), 2.0, DType.f64), x.to(DType.f64)
+    factor, last = (rw.own("own.pow", two, k.to(DType.f64)) for k in (quarter, n - quarter * 3))
+    return wide * factor * factor * factor * last
 
 
 @decomposition(*(f"aten.logspace.{o}" for o in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")))

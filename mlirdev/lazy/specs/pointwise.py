@@ -97,6 +97,8 @@ def nan_to_num(self: Meta, *_: Any) -> OutSpec:
 
 def ldexp(self: Meta, other: Meta) -> OutSpec:
     """`self * 2 ** other`, where the power is contiguous."""
+    if self.dtype.is_floating_point and other.dtype is torch.bool:
+        not_implemented("ldexp_cpu_exp", other.dtype)
     return elementwise((self, Meta(other.shape, other.dtype)), to_float(result_dtype((self, other))))
 
 
