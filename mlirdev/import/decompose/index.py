@@ -93,6 +93,7 @@ def index_put(rw: Rewriter, node: Node) -> Tensor:
 def _put_by_mask(rw: Rewriter, x: Tensor, at: int, mask: Tensor, values: Tensor, accumulate: bool) -> Tensor:
     """One mask over the dims from `at` on. A value that is the same for all selected slices is put without counting."""
     before, after = x.shape[:at], x.shape[at + mask.rank :]
+    values = values.view(()) if values.numel == 1 else values
     lead = values.rank - len(after)
     count = values.shape[lead - 1] if lead > 0 else 1
     if count != 1:

@@ -9,7 +9,18 @@ from typing import Any
 
 import torch
 
-from mlirdev.lazy.specs.checks import broadcast_all, c_name, cpp_type, fail, require, shown, title, wrap_dim
+from mlirdev.lazy.specs.checks import (
+    broadcast_all,
+    c_name,
+    check_expandable,
+    cpp_type,
+    fail,
+    not_implemented,
+    require,
+    shown,
+    title,
+    wrap_dim,
+)
 from mlirdev.lazy.specs.layout import elementwise_strides, like_strides, numel, strides_of, viewed_strides
 from mlirdev.lazy.specs.types import DataDependentError, Meta, OutSpec, Shape, Table, rows
 
@@ -55,6 +66,8 @@ def gather(self: Meta, dim: int, index: Meta, sparse_grad: bool = False) -> OutS
 
 def scatter(self: Meta, dim: int, index: Meta, src: Any = None, *_: Any) -> OutSpec:
     """scatter, scatter_add and scatter_reduce with a tensor or a number."""
+    if self.dtype is torch.bool and "mean" in _:
+        not_implemented("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
     dim = wrap_dim(dim, len(self.shape))
     if 0 not in index.shape:
         require(index.dtype in INDEX_DTYPES, "scatter(): Expected dtype int64 or int32 for index")
@@ -91,7 +104,6 @@ def index_select(self: Meta, dim: int, index: Meta) -> OutSpec:
 
 
 def index_add(self: Meta, dim: int, index: Meta, source: Meta, *_: Any) -> OutSpec:
-    """index_add, index_copy, index_reduce."""
     wrap_dim(dim, len(self.shape))
     if len(index.shape) > 1:
         raise IndexError("index_add_(): Index is supposed to be a vector")
@@ -115,6 +127,27 @@ def _check_source(self: Meta, dim: int, source: Meta) -> None:
     )
 
 
+def _require_long(index: Meta, name: str) -> None:
+    require(index.dtype is torch.int64, f"{name}: Expected a long tensor for index, but got {title(index)}")
+
+
+def index_copy(self: Meta, dim: int, index: Meta, source: Meta, *_: Any) -> OutSpec:
+    _require_long(index, "index_copy_()")
+    return index_add(self, dim, index, source)
+
+
+def index_reduce(self: Meta, dim: int, index: Meta, source: Meta, reduce: str, include_self: bool = True) -> OutSpec:
+    require(
+        reduce in ("prod", "mean", "amax", "amin"),
+        f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.",
+    )
+    if self.dtype is torch.bool and not include_self:
+        not_implemented("index_reduce_func_exclude_input_init", self.dtype)
+    if self.dtype is torch.bool and reduce == "mean":
+        not_implemented("div_floor_cpu", self.dtype)
+    return index_add(self, dim, index, source)
+
+
 def index_fill(self: Meta, dim: int, index: Meta, value: Any) -> OutSpec:
     wrap_dim(dim, len(self.shape))
     if index.dtype is not torch.int64:
@@ -132,6 +165,7 @@ def take(self: Meta, index: Meta) -> OutSpec:
 
 
 def put(self: Meta, index: Meta, source: Meta, accumulate: bool = False) -> OutSpec:
+    _require_long(index, "put_()")
     require(
         numel(index.shape) == numel(source.shape),
         f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
@@ -144,10 +178,7 @@ def index(self: Meta, indices: tuple[Meta | None, ...]) -> OutSpec:
     """`self[indices]`: TensorIterator over the source, restrided, and the index tensors."""
     positions, tensors = _tensor_indices(self, indices)
     block = _broadcast_indices(tensors)
-    rest = tuple(i for i in range(len(self.shape)) if i not in positions)
-    first, last = positions[0], positions[-1]
-    before = rest[:first] if last - first + 1 == len(positions) else ()
-    after = rest[len(before) :]
+    before, after = _around(self, positions)
     lead, tail = tuple(self.shape[i] for i in before), tuple(self.shape[i] for i in after)
     _check_not_empty(self, positions, block)
     shape = (*lead, *block, *tail)
@@ -158,6 +189,14 @@ def index(self: Meta, indices: tuple[Meta | None, ...]) -> OutSpec:
     source = Meta(shape, self.dtype, strides)
     spread = [_spread_index(t, block, len(before), len(after)) for t in tensors]
     return OutSpec(shape, self.dtype, elementwise_strides(shape, [source, *spread]))
+
+
+def _around(self: Meta, positions: list[int]) -> tuple[Shape, Shape]:
+    """The dims that aren't indexed: those before and behind the block of the indices, as numpy has it."""
+    rest = tuple(i for i in range(len(self.shape)) if i not in positions)
+    first, last = positions[0], positions[-1]
+    before = rest[:first] if last - first + 1 == len(positions) else ()
+    return before, rest[len(before) :]
 
 
 def _tensor_indices(self: Meta, indices: tuple[Meta | None, ...]) -> tuple[list[int], list[Meta]]:
@@ -232,18 +271,30 @@ def index_put(self: Meta, indices: tuple[Meta | None, ...], values: Meta, *_: An
         raise DataDependentError("a mask among indices is broadcast by the number of its true elements")
     if masks:
         _check_masked_values(self, given[0], masks[0], values)
+    elif given:
+        positions, tensors = _tensor_indices(self, indices)
+        before, after = _around(self, positions)
+        lead, tail = (tuple(self.shape[i] for i in dims) for dims in (before, after))
+        _check_values(values, (*lead, *_broadcast_indices(tensors), *tail))
     return OutSpec(self.shape, self.dtype, like_strides(self))
 
 
 def _check_masked_values(self: Meta, mask: Meta, dim: int, values: Meta) -> None:
-    """The values have to fit the selected slices; along the slices their number is compared when they are put."""
+    """The values have to fit the selected slices; along the slices their number is compared when they are put. A single
+    one is filled in, whatever its dims."""
+    if numel(values.shape) == 1:
+        return
     after = self.shape[dim + len(mask.shape) :]
     count = values.shape[-1 - len(after)] if len(values.shape) > len(after) else 1
     wanted = (*self.shape[:dim], count, *after)
-    fits = len(values.shape) <= len(wanted)
-    fits &= all(a in (1, b) for a, b in zip(values.shape[::-1], wanted[::-1], strict=False))
-    require(
-        fits,
+    _check_values(values, wanted)
+
+
+def _check_values(values: Meta, wanted: Shape) -> None:
+    """What is put broadcasts to what is selected."""
+    check_expandable(
+        values.shape,
+        wanted,
         f"shape mismatch: value tensor of shape {shown(values.shape)} cannot be broadcast to indexing result of shape "
         f"{shown(wanted)}",
     )
@@ -305,7 +356,9 @@ TABLE: Table = {
     **rows(gather, "gather"),
     **rows(scatter, "scatter.src scatter.value scatter.reduce scatter.value_reduce scatter_add scatter_reduce.two"),
     **rows(index_select, "index_select"),
-    **rows(index_add, "index_add index_copy index_reduce"),
+    **rows(index_add, "index_add"),
+    **rows(index_copy, "index_copy"),
+    **rows(index_reduce, "index_reduce"),
     **rows(index_fill, "index_fill.int_Scalar index_fill.int_Tensor"),
     **rows(take, "take"),
     **rows(put, "put"),
