@@ -49,6 +49,7 @@ def paired(re: Tensor, im: Tensor) -> Tensor:
     re, im = re.expand(shape), im.expand(shape)
     value = rw.keep(Node("own.complex", (re.ref, im.ref), (spec_of(shape, complex_of(re.dtype)),)))[0]
     rw.parts[value.number] = (re, im)
+    rw.paired.add(value.number)
     return value
 
 

@@ -61,10 +61,11 @@ class Rewriter:
         self.origin = 0
         # By number in the recorded graph: the number of the value here.
         self.numbers: dict[int, int] = {i: i for i in range(len(graph.inputs))}
-        # By number of a complex value: its parts, where they are known (pairs.py).
+        # By number of a complex value: its parts, where they are known (pairs.py); and which were made of parts.
         self.parts: dict[int, tuple[Tensor, Tensor]] = {}
-        # By number of a real value: the two whose elements alternate along its last dim.
-        self.interleaved: dict[int, tuple[Tensor, Tensor]] = {}
+        self.paired: set[int] = set()
+        # By number of a real value: the complex one whose parts alternate along its last dim.
+        self.interleaved: dict[int, Tensor] = {}
 
     def replace(self, node: Node, first: int) -> None:
         args = tuple(self._renumbered(a) for a in node.args)

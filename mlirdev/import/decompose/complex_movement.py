@@ -49,7 +49,7 @@ def whole_or_by_parts(rw: Rewriter, node: Node) -> list[Tensor]:
     """Numbers that nothing was computed with stay whole: a piece of memory is cut or seen otherwise."""
     first = node.args[0]
     assert isinstance(first, Ref)
-    return by_parts(rw, node) if first.value in rw.parts else rw.keep(node)
+    return by_parts(rw, node) if first.value in rw.paired else rw.keep(node)
 
 
 def _register(rule: Rule, names: str) -> None:
@@ -143,32 +143,38 @@ def _as(x: Tensor, dtype: DType) -> Tensor:
 
 def interleaved(x: Tensor) -> Tensor:
     """re, im, re, im, … along the last dim."""
+    x = x if x.rank else x.view((1,))
     re, im = parts(x)
-    rw, shape = x.rewriter, (*x.shape[:-1], dims.mul(x.shape[-1], 2)) if x.rank else (2,)
-    value = rw.joined([re.unsqueeze(-1), im.unsqueeze(-1)], x.rank).view(shape)
-    rw.interleaved[value.number] = (re, im) if x.rank else (re.view((1,)), im.view((1,)))
+    value = x.rewriter.joined([re.unsqueeze(-1), im.unsqueeze(-1)], x.rank)
+    value = value.view((*x.shape[:-1], dims.mul(x.shape[-1], 2)))
+    x.rewriter.interleaved[value.number] = x
     return value
 
 
 @decomposition("own.view")
 def view_of_interleaved(rw: Rewriter, node: Node) -> list[Tensor]:
-    """What parts a value has is known through views: z.real is one."""
+    """It is known through views and slices whose parts a value has: z[3].real is the real part of z[3] alone."""
     values, shape = rw.keep(node), node.results[0].shape
     assert isinstance(node.args[0], Ref)
-    known = rw.interleaved.get(node.args[0].value)
-    if known is not None and shape and isinstance(shape[-1], int) and shape[-1] % 2 == 0:
-        halved = (*shape[:-1], shape[-1] // 2)
-        rw.interleaved[values[0].number] = known[0].view(halved), known[1].view(halved)
+    whole = rw.interleaved.get(node.args[0].value)
+    if whole is not None and shape and isinstance(shape[-1], int) and shape[-1] % 2 == 0:
+        rw.interleaved[values[0].number] = whole.view((*shape[:-1], shape[-1] // 2))
     return values
 
 
 @decomposition("own.slice")
 def slice_of_interleaved(rw: Rewriter, node: Node) -> list[Tensor]:
-    """Every second element is a part."""
+    """Along the last dim, every second element is a part."""
     x, dim, start, step = node.args
     assert isinstance(x, Ref)
-    first, shape, known = dims.size_of(start), node.results[0].shape, rw.interleaved.get(x.value)
-    alternate = known is not None and dim == len(shape) - 1 and (step == 2 or shape[-1] == 1)
-    if known is not None and alternate and first in (0, 1) and known[0].shape == shape:
-        return [known[int_of(start)]]
-    return rw.keep(node)
+    whole, shape, first, by = rw.interleaved.get(x.value), node.results[0].shape, dims.size_of(start), int_of(step)
+    if whole is None:
+        return rw.keep(node)
+    axis = int_of(dim)
+    if axis == whole.rank - 1:
+        alternate = first in (0, 1) and whole.shape == shape and (by == 2 or shape[-1] == 1)
+        return [parts(whole)[int_of(start)]] if alternate else rw.keep(node)
+    values = rw.keep(node)
+    end = dims.add(first, dims.mul(shape[axis], by))
+    rw.interleaved[values[0].number] = whole.slice(axis, first, end, by, shape[axis])
+    return values
