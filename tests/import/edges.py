@@ -31,6 +31,25 @@ def edges() -> list[Case]:
                 for v, w in [(ints(20, low=0, high=256, dtype=d), ints(20, low=200, high=256, dtype=torch.uint8))]
             ],
         ),
+        (
+            "lcm",
+            lambda: [
+                torch.lcm(ints(50, low=-9, dtype=d), ints(50, dtype=d)) for d in (torch.int64, torch.int32, torch.int8)
+            ],
+        ),
+        (
+            "ldexp",
+            lambda: [
+                torch.ldexp(x.to(d), n.to(e))
+                for n in [ints(13, low=-300, high=300)]
+                for d in (torch.float32, torch.float64, torch.bfloat16, torch.int64)
+                for e in (torch.int64, torch.float32)
+            ],
+        ),
+        ("half-of-half", lambda: (x.bfloat16().half(), x.half().bfloat16())),
+        ("bool-as-number", lambda: (x / True, x * True, x + True, ints(5) / True, ints(5) * True)),
+        ("alpha-of-bools", lambda: [torch.add(x > 0, x > 1, alpha=a) for a in (True, False, 2)]),
+        ("root-of-half", lambda: [x.half() ** e for e in (0.5, -0.5)]),
         ("trunc", lambda: [torch.trunc(x), torch.frac(odd(9)), torch.trunc(-r(9) * 0.1).signbit()]),
         ("div-trunc-half", lambda: torch.div(r(50).bfloat16(), r(50).bfloat16(), rounding_mode="trunc")),
         ("nothing", lambda: (F.glu(r(2, 0, 3), 0), r(5, 3).split_with_sizes([5, 0]), r(4)[4:])),

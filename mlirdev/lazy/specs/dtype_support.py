@@ -108,6 +108,15 @@ def says_kind(name: str) -> Callable[[torch.dtype], NoReturn]:
     return refuse
 
 
+def clamp_bound(bound: str) -> dict[str, Support]:
+    def refuse(dtype: torch.dtype) -> NoReturn:
+        if dtype.is_complex:
+            raise NotImplementedError("clamp is not supported for complex types")
+        not_implemented(f"clamp_{bound}_scalar_cpu", dtype)
+
+    return rows("bc", refuse, f"clamp_{bound}", operands=2)
+
+
 def shifts(direction: str) -> str:
     return " ".join(f"bitwise_{direction}_shift.{o}" for o in ("Tensor", "Tensor_Scalar", "Scalar_Tensor"))
 
@@ -144,14 +153,13 @@ TABLE: dict[str, Support] = {
     **rows("b", kernel("lshift_cpu"), f"{shifts('left')} __lshift__.Tensor __lshift__.Scalar", operands=2),
     **rows("b", kernel("rshift_cpu"), f"{shifts('right')} __rshift__.Tensor __rshift__.Scalar", operands=2),
     **rows("b", kernel("pow"), "pow.Tensor_Tensor pow.Scalar", operands=2),
-    **rows("b", kernel("clamp_min_scalar_cpu"), "clamp_min", operands=2),
-    **rows("b", kernel("clamp_max_scalar_cpu"), "clamp_max", operands=2),
+    **clamp_bound("min"),
+    **clamp_bound("max"),
     **rows("bc", kernel("threshold_cpu"), "threshold"),
     **rows(
         "bc",
         says("Unsupported input type encountered for isin(): {}"),
-        "isin.Tensor_Tensor isin.Tensor_Scalar isin.Scalar_Tensor",
-        operands=2,
+        "isin.Tensor_Tensor isin.Tensor_Scalar",
     ),
     **rows("bi", kernel("lerp_kernel_tensor"), "lerp.Tensor"),
     **rows("bi", kernel("lerp_kernel_scalar"), "lerp.Scalar"),

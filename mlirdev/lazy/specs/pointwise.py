@@ -193,6 +193,8 @@ def clamp(self: Meta, min: Any = None, max: Any = None) -> OutSpec:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     tensors = tuple(bound for bound in (min, max) if type(bound) is Meta)
     dtype = result_dtype((self, min, max))
+    if dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
     if dtype is torch.bool and len(tensors) != 1:
         which = "_min" if max is None else "_max" if min is None else ""
         not_implemented("clamp_cpu" if tensors else f"clamp{which}_scalar_cpu", dtype)

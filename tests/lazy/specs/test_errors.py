@@ -16,6 +16,7 @@ from tests.lazy.specs.capture import CaptureRefusals, Refusal, refusals_of
 
 aten = torch.ops.aten
 f32 = torch.rand
+INTS, BOOLS = torch.ones(3, dtype=torch.int64), torch.ones(3, dtype=torch.bool)
 
 # Eager looks at values, or at the storage's size.
 ONLY_VALUES_TELL = re.compile(r"index \d+ is out of bounds|setStorage")
@@ -65,6 +66,12 @@ MISTAKES: list[Callable[[], Any]] = [
     lambda: aten.lerp(f32(3), f32(3).double(), 0.5),
     lambda: torch.ones(3, dtype=torch.bool) - torch.ones(3, dtype=torch.bool),
     lambda: -torch.ones(3, dtype=torch.bool),
+    *(lambda f=f, a=a: f(INTS, INTS, alpha=a) for f in (torch.add, torch.sub, torch.rsub) for a in (0.5, True)),
+    *(lambda d=d: torch.round(INTS, decimals=d) for d in (0, 2)),
+    *(lambda b=b: torch.clamp(BOOLS, *b) for b in ((True, None), (None, True), (True, True), (BOOLS, BOOLS))),
+    *(lambda m=m: torch.div(BOOLS, BOOLS, rounding_mode=m) for m in ("trunc", "floor")),
+    lambda: aten.ldexp(f32(3), BOOLS),
+    lambda: aten.hardtanh(INTS.byte()),
     lambda: f32(3) & f32(3),
     lambda: torch.ones(3, dtype=torch.int64) ** -1,
     lambda: aten.sum(f32(2, 3), [2]),
