@@ -1,6 +1,7 @@
 # Shared by the scripts (sourced, not run): goes to the project's root and makes its environment once.
 #
-#   setup     .venv in the root with torch first, then mlirdev and its tools; redone when pyproject.toml changes
+#   setup     .venv in the root with torch first, then mlirdev and its tools; redone when pyproject.toml changes.
+#             `setup ecosystem` adds the libraries of others that tests/ecosystem runs
 #   $PY       the environment's python
 
 set -euo pipefail
@@ -43,13 +44,13 @@ fingerprint() {
 }
 
 setup() {
-  local stamp=$VENV/.installed
+  local extras=dev${1:+,$1} stamp=$VENV/.installed${1:+-$1}
   cd "$ROOT"
   [ -x "$PY" ] && "$PY" -c '' 2>/dev/null || make_venv
   [ "$(cat "$stamp" 2>/dev/null)" = "$(fingerprint)" ] && return
   echo "Installing $TORCH, then mlirdev (once; takes a minute or two)"
   # torch by itself first: what follows must fit it, never replace it.
   "$PY" -m pip install --quiet --disable-pip-version-check "$TORCH" </dev/null
-  "$PY" -m pip install --quiet --disable-pip-version-check "$TORCH" -e '.[dev]' </dev/null
-  fingerprint >"$stamp"
+  "$PY" -m pip install --quiet --disable-pip-version-check "$TORCH" -e ".[$extras]" </dev/null
+  fingerprint | tee "$stamp" >"$VENV/.installed"
 }

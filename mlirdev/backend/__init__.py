@@ -1,7 +1,8 @@
 """The device as PyTorch sees it: its name and its module `torch.mlirdev`.
 
     autoload() / attach() ─► the name, torch.mlirdev (module.py), torch.accelerator (accelerator.py),
-                             two doors, pinned memory, generators
+                             two doors, pinned memory, generators, Lightning's accelerator (lightning.py),
+                             DataParallel (parallel.py)
     first device tensor ────► lazy.setup: handlers, patches, the compiler
 
 `attach()` runs at the end of `import torch`, so it only names the device and loads nothing heavy. The homes of
@@ -15,8 +16,9 @@ import warnings
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from mlirdev.backend import accelerator, module
+from mlirdev.backend import accelerator, lightning, module, parallel
 from mlirdev.backend.devices import NAME
+from mlirdev.backend.imports import when_imported
 from mlirdev.lazy import conversion, doors, generators, pinned
 
 _attached: list[bool] = []
@@ -45,4 +47,8 @@ def attach() -> None:
     pinned.register()
     conversion.install()
     generators.install()
+    lightning.install()
+    parallel.install()
+    # torch.compile must not look into what runs its graphs.
+    when_imported("torch._dynamo.trace_rules", lambda rules: rules.add("mlirdev"))
     _attached.append(True)
