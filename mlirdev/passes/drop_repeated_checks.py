@@ -1,7 +1,8 @@
 """Drop a check of indices that another op makes too.
 
 Fusion copies a gather's body, its assertions with it, into what reads the gather, and leaves the gather behind as a
-generic whose results nobody reads and that only checks: one more sweep for nothing.
+generic whose results nobody reads and that only checks: one more sweep for nothing. What remains of one without
+operands, which linalg's syntax doesn't have, becomes a loop of one step.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from torch_mlir import ir
+from torch_mlir.dialects import arith
 
 from mlirdev.passes.op_graph import entry_function, inner_ops
 from mlirdev.target import Target
@@ -27,9 +29,26 @@ def run(module: ir.Module, target: Target) -> None:
     made = {key for op in checking if op not in spare for key in _assertions(op)}
     for op in spare:
         keys = _assertions(op)
-        if keys <= made:
-            op.erase()
+        made_elsewhere = keys <= made
         made |= keys
+        if made_elsewhere:
+            op.erase()
+        elif not op.operands:
+            _make_loop(op)
+
+
+def _make_loop(op: ir.Operation) -> None:
+    """Replace a generic without operands and dims by a loop around its body."""
+    index = ir.IndexType.get()
+    with ir.InsertionPoint(op), op.location:
+        bounds = [arith.ConstantOp(index, value).result for value in (0, 1, 1)]
+        loop = ir.Operation.create("scf.for", operands=bounds, regions=1)
+        block = ir.Block.create_at_start(loop.regions[0], [index], [op.location])
+        with ir.InsertionPoint(block):
+            end = ir.Operation.create("scf.yield")
+    for inner in list(op.regions[0].blocks[0].operations)[:-1]:
+        inner.operation.move_before(end)
+    op.erase()
 
 
 def _checks(op: ir.Operation) -> bool:

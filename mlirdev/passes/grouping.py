@@ -94,9 +94,10 @@ class Grouping:
         return group
 
     def _sizes(self, node: OpNode) -> tuple[PlanDim, PlanDim]:
-        """(elements visited, elements made). What a check visits, which makes nothing, is what it reads."""
+        """(elements visited, elements made). What a check visits, which makes nothing, is what it reads; by places that
+        it works out itself it may read any."""
         made = self._trace.numel(node.results[0]) if node.results else None
-        if node.nest is None or (made is not None and node.kind not in ("row", "column")):
+        if node.nest is None or not node.operands or (made is not None and node.kind not in ("row", "column")):
             return (0, 0) if made is None else (made, made)
         widest = max(zip(node.operands, node.nest.maps, strict=True), key=lambda pair: len(pair[1]))[0]
         visited = self._trace.numel(widest)

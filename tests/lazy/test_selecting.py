@@ -244,6 +244,8 @@ def test_copies_that_look_beside_the_tensor(dtype: torch.dtype) -> None:
         lambda x, m: x.masked_scatter(m, x * 2),
         lambda x, m: torch.repeat_interleave(x, torch.arange(3, device=x.device), 0),
         lambda x, m: torch.where(m, x, 2 * x)[m],
+        lambda x, m: x[0].index_fill(0, torch.arange(2, device=x.device), x[1, 0]),
+        lambda x, m: x[0, 0].index_fill(0, torch.arange(1, device=x.device), x[1, 0]),
     ],
 )
 def test_gradients(function: Callable[..., Tensor]) -> None:
