@@ -197,7 +197,7 @@ class Rewriter:
 
     def padded(self, x: Tensor, amounts: Sequence[int], value: Number, shape: Shape) -> Tensor:
         """Amounts (before, after) from the last dim on, none negative."""
-        return self._append(Node("own.pad", (x.ref, tuple(amounts), value), (spec_of(shape, x.dtype),)))[0]
+        return self.emit("own.pad", [x.ref, tuple(amounts), value], [spec_of(shape, x.dtype)])[0]
 
     def written(self, x: Tensor, source: Tensor, dim: int, start: PlanDim, step: int) -> Tensor:
         """x with the slice start, start + step, … of `dim` replaced."""

@@ -104,6 +104,17 @@ def complexes() -> list[Case]:
             "rows",
             lambda: (torch.linspace(1, 2 - 3j, 7), torch.logspace(0, 1 + 1j, 5), c(9).sinc(), c(3, 4).logsumexp(1)),
         ),
+        (
+            "rare",
+            lambda: (
+                torch._chunk_cat([c(3, 4), c(5, 4)], 0, 2),
+                torch.ldexp(c(4), ints(4)),
+                torch.logaddexp(c(9), c(9)),
+                torch.var_mean(c(4, 5), 0),
+                c(3, 4).renorm(2, 0, 1.0),
+                torch.dist(c(5), c(5), 3),
+            ),
+        ),
         ("nothing", lambda: (c(0, 3).sum(0), c(0, 3).prod(0), c(2, 0) @ c(0, 3), c(0, 3) * 2j)),
         *[(f"fourier-{n}", lambda n=n: transforms(n, torch.complex64)) for n in (2, 5, 12, 32, 66, 131)],
         *[(f"fourier-{n}-double", lambda n=n: transforms(n, torch.complex128)) for n in (12, 202)],

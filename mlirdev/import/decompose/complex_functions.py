@@ -321,6 +321,32 @@ def logspace(rw: Rewriter, node: Node) -> Tensor:
     return paired(*powers)
 
 
+@complex_rule("aten.ldexp.Tensor")
+def ldexp(rw: Rewriter, node: Node) -> Tensor:
+    """self · 2^other."""
+    x, exponent = (rw.tensor(a) for a in node.args)
+    if exponent.dtype.is_integer or exponent.dtype is DType.i1:
+        exponent = exponent.to(DType.f32)
+    power = rw.emit("aten.pow.Scalar", [2.0, exponent.ref], [exponent.spec])[0]
+    dtype = node.results[0].dtype
+    return x.to(dtype) * power.to(dtype)
+
+
+@complex_rule("aten.logaddexp.default")
+def logaddexp(rw: Rewriter, node: Node) -> Tensor:
+    """From the one whose real part is greater; two equal infinite ones are summed, or one of two −∞ taken."""
+    x, y = (parts(a) for a in operands(rw, node, 2))
+    first = (x[0] >= y[0]) | is_nan(x[0]) | is_nan(x[1])
+    big, small = (tuple(rw.where(first, a, b) for a, b in zip(*pair, strict=True)) for pair in ((x, y), (y, x)))
+    re, im = in_double(lambda z: _log1p(exponential(z)), (small[0] - big[0], small[1] - big[1]))
+    re, im = big[0] + re, big[1] + im
+    same = ~is_finite(small[0]) & small[0].compare("eq", big[0])
+    total = [a + b for a, b in zip(*(in_double(exponential, z) for z in (x, y)), strict=True)]
+    log = in_double(logarithm, (total[0], total[1]))
+    below = small[0] < 0.0
+    return paired(*(rw.where(same, rw.where(below, s, v), r) for s, v, r in zip(small, log, (re, im), strict=True)))
+
+
 # --- gradients ---------------------------------------------------------------------------------------
 
 

@@ -56,7 +56,7 @@ def _register(rule: Rule, names: str) -> None:
     COMPLEX.update(dict.fromkeys(names.split(), rule))
 
 
-_register(by_parts, "own.expand own.permute own.flip own.concat")
+_register(by_parts, "own.expand own.permute own.flip own.concat own.masked_put")
 _register(
     whole_or_by_parts,
     "own.slice own.view own.write_slice own.index own.take_along "
@@ -78,7 +78,8 @@ _MOVEMENT = """
     embedding index_select gather take index.Tensor _unsafe_index.Tensor index_put _unsafe_index_put _index_put_impl
     scatter.src scatter.value scatter_add index_add put masked_scatter index_copy
     index_fill.int_Scalar index_fill.int_Tensor masked_fill.Scalar masked_fill.Tensor
-    where.Scalar where.ScalarSelf where.ScalarOther
+    where.Scalar where.ScalarSelf where.ScalarOther masked_scatter_backward _unsafe_masked_index
+    _unsafe_masked_index_put_accumulate nonzero_static _chunk_cat constant_pad_nd
     full full_like fill.Scalar fill.Tensor new_full scalar_tensor zeros zeros_like new_zeros zero empty.memory_format
     empty_like new_empty empty_strided new_empty_strided empty_permuted ones ones_like new_ones eye eye.m
     clone alias detach lift_fresh_copy lift_fresh lift contiguous alias_copy detach_copy positive copy _to_copy
@@ -111,8 +112,8 @@ def cast(rw: Rewriter, node: Node) -> Tensor:
     return re.compare("ne", 0.0) | im.compare("ne", 0.0) if dtype is DType.i1 else re.to(dtype)
 
 
-@complex_rule("aten.constant_pad_nd.default")
-def constant_pad(rw: Rewriter, node: Node) -> Tensor:
+@complex_rule("own.pad")
+def pad(rw: Rewriter, node: Node) -> Tensor:
     x, amounts, value = node.args
     sides = zip(parts(rw.tensor(x)), parts_of_number(number(value)), strict=True)
     specs = [spec_of(s.shape, s.dtype.real) for s in node.results]
