@@ -129,6 +129,9 @@ LENGTH_NEGATIVE = "lengths contains negative value!"
 RANGE_NOT_FINITE = "the range of the values is not finite"
 PROBABILITY = "probability tensor contains either `inf`, `nan` or element < 0"
 PROBABILITIES_SUM = "invalid multinomial distribution (sum of probabilities <= 0)"
+BERNOULLI_PROBABILITY = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
+POISSON_RATE = "invalid Poisson rate, expected rate to be non-negative"
+DEVIATION = "normal expects all elements of std >= 0.0"
 VALUE_CHECKS = (
     MASK_SELECTS,
     SOURCE_TOO_SHORT,
@@ -139,6 +142,9 @@ VALUE_CHECKS = (
     RANGE_NOT_FINITE,
     PROBABILITY,
     PROBABILITIES_SUM,
+    BERNOULLI_PROBABILITY,
+    POISSON_RATE,
+    DEVIATION,
 )
 ERROR_VALUE = 16
 CHECKS = {

@@ -95,9 +95,13 @@ def _sampled(draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return sample
 
 
-def unsigned_remainder(x: Tensor, span: int) -> Tensor:
-    """x % span, both of 64 bits without a sign."""
-    return torch.from_numpy((x.numpy().view("uint64") % (span & ((1 << 64) - 1))).view("int64"))
+def multiply_high(x: Tensor, factor: int) -> Tensor:
+    """The upper half of the product of numbers of 64 bits without a sign."""
+    words, high, low = x.numpy().view("uint64"), (factor >> 32) & _MASK, factor & _MASK
+    x_high, x_low = words >> 32, words & _MASK
+    middle = x_high * low + (x_low * low >> 32)
+    carried = x_low * high + (middle & _MASK)
+    return torch.from_numpy((x_high * high + (middle >> 32) + (carried >> 32)).view("int64"))
 
 
 def linear_backward(
@@ -180,7 +184,7 @@ OWN_OPS: dict[str, Callable[..., Any]] = {
     "mlirdev.bitcast": bitcast,
     "mlirdev.empty": empty,
     "mlirdev.philox": philox,
-    "mlirdev.unsigned_remainder": unsigned_remainder,
+    "mlirdev.multiply_high": multiply_high,
     "mlirdev.standard_gamma": _sampled(samplers.gamma),
     "mlirdev.poisson": _sampled(samplers.poisson),
     "mlirdev.binomial": _sampled(samplers.binomial),

@@ -64,7 +64,8 @@ _fw_primal _make_dual unsafe_split.Tensor _convolution argsort argsort.stable
 rand rand.generator randn randn.generator randint randint.generator randint.low randint.low_generator rand_like
 randn_like randint_like randint_like.low_dtype randint_like.Tensor rand_like.generator randn_like.generator
 randint_like.generator randint_like.low_generator_dtype bernoulli bernoulli.Tensor normal.float_float allclose
-_assert_tensor_metadata
+_assert_tensor_metadata _is_all_true _is_any_true rand.out rand.generator_out randint.out randint.generator_out
+randint.low_out randint.low_generator_out normal.float_float_out
 """)
 # Composite, but better recorded as one node: their own derivatives come with them.
 _AS_ONE = _words("aten::linear")

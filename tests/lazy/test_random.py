@@ -137,3 +137,209 @@ def test_other_devices_generators_are_pytorchs(dev):
     assert type(torch.Generator()) is torch._C.Generator
     assert type(torch.Generator("cpu")) is torch._C.Generator
     assert torch.rand(2, generator=torch.Generator().manual_seed(3)).shape == (2,)
+
+
+# --- every distribution ---------------------------------------------------------------------------------
+
+
+def steps(probability, count):
+    """The distribution function of numbers 0, 1, …, from their probabilities."""
+    total, values = 0.0, []
+    for k in range(count):
+        total += probability(k)
+        values.append(total)
+    return lambda x: torch.tensor(values, dtype=torch.float64)[x.long().clamp(0, count - 1)]
+
+
+def normal_cdf(x):
+    return 0.5 * (1 + torch.erf(x / math.sqrt(2)))
+
+
+def binomial_probability(n, p):
+    return lambda k: math.comb(n, k) * p**k * (1 - p) ** (n - k)
+
+
+def poisson_probability(rate):
+    return lambda k: math.exp(k * math.log(rate) - rate - math.lgamma(k + 1))
+
+
+CONTINUOUS = {
+    "uniform": (lambda x: x.uniform_(2, 5), lambda x: (x - 2) / 3),
+    "normal": (lambda x: x.normal_(), normal_cdf),
+    "exponential": (lambda x: x.exponential_(2), lambda x: 1 - torch.exp(-2 * x)),
+    "cauchy": (lambda x: x.cauchy_(1, 2), lambda x: 0.5 + torch.atan((x - 1) / 2) / math.pi),
+    "log_normal": (lambda x: x.log_normal_(0, 1), lambda x: normal_cdf(x.log())),
+    "gamma": (lambda x: torch._standard_gamma(x.fill_(2.5)), lambda x: torch.special.gammainc(torch.tensor(2.5), x)),
+    "small gamma": (
+        lambda x: torch._standard_gamma(x.fill_(0.3)),
+        lambda x: torch.special.gammainc(torch.tensor(0.3), x),
+    ),
+    "dirichlet": (lambda x: torch._sample_dirichlet(x.new_ones(len(x), 2))[:, 0], lambda x: x),
+    "tensors": (lambda x: torch.normal(x.fill_(1), x.new_full((1,), 2.0)), lambda x: normal_cdf((x - 1) / 2)),
+}
+DISCRETE = {
+    "poisson": (lambda x: torch.poisson(x.fill_(3)), poisson_probability(3)),
+    "large poisson": (lambda x: torch.poisson(x.fill_(40)), poisson_probability(40)),
+    "binomial": (lambda x: torch.binomial(x.fill_(10), x.new_full((len(x),), 0.3)), binomial_probability(10, 0.3)),
+    "large binomial": (
+        lambda x: torch.binomial(x.fill_(100), x.new_full((len(x),), 0.6)),
+        binomial_probability(100, 0.6),
+    ),
+    "geometric": (lambda x: x.geometric_(0.25) - 1, lambda k: 0.75**k * 0.25),
+    "integers": (lambda x: x.random_(0, 7), lambda k: 1 / 7 if k < 7 else 0.0),
+    "multinomial": (
+        lambda x: torch.multinomial(x.new_tensor([0.1, 0.0, 0.6, 0.3]), len(x), replacement=True),
+        lambda k: [0.1, 0.0, 0.6, 0.3, 0.0][min(k, 4)],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_kolmogorov_smirnov(dev, name, dtype):
+    draw, cdf = CONTINUOUS[name]
+    torch.manual_seed(7)
+    x = draw(torch.empty(N, dtype=dtype, device=dev)).cpu().double().sort()[0]
+    places = torch.arange(N, dtype=torch.float64) / N
+    distance = torch.maximum((cdf(x) - places).abs(), (cdf(x) - places - 1 / N).abs()).max().item()
+    assert distance * math.sqrt(N) < 1.95  # p = 0.001
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", DISCRETE)
+def test_shares_of_each_number(dev, name, dtype):
+    draw, probability = DISCRETE[name]
+    torch.manual_seed(8)
+    x = draw(torch.empty(N, dtype=dtype, device=dev)).cpu().long()
+    counts = torch.bincount(x, minlength=120).double()
+    for k in range(120):
+        expected = N * probability(k)
+        assert abs(counts[k].item() - expected) < 5 * math.sqrt(expected) + 1e-9 or expected < 5, k
+        assert expected > 0 or not counts[k]
+
+
+def test_halves_stay_below_one(dev):
+    for dtype in (torch.float16, torch.bfloat16):
+        x = torch.rand(N, dtype=dtype, device=dev).float().cpu()
+        assert x.max() < 1
+        assert x.min() == 0
+
+
+def test_an_exponential_is_never_zero(dev):
+    assert torch.empty(1 << 16, device=dev).exponential_().min().item() > 0
+
+
+@pytest.mark.parametrize("low", [-(1 << 63), -(1 << 62), 0])
+@pytest.mark.parametrize("span", [3 << 30, 1 << 40, 3 << 61, (1 << 63) - 1])
+def test_wide_integers_have_no_bias(dev, low, span):
+    high = low + span
+    x = torch.empty(N, dtype=torch.int64, device=dev).random_(low, high).cpu()
+    shares = (x.double() - low) / span
+    assert x.min() >= low
+    assert x.max() < high
+    assert abs(shares.mean().item() - 0.5) < 5 / math.sqrt(12 * N)
+    assert abs((shares < 1 / 3).double().mean().item() - 1 / 3) < 0.02
+
+
+def test_all_of_int64(dev):
+    x = torch.empty(N, dtype=torch.int64, device=dev).random_(-(1 << 63), None).cpu()
+    assert abs((x < 0).double().mean().item() - 0.5) < 0.02
+    assert x.max() > 1 << 62
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda d: torch.empty(2, dtype=torch.int8, device=d).random_(0, 200), RuntimeError),
+        (lambda d: torch.empty(2, dtype=torch.uint8, device=d).random_(-1, 2), RuntimeError),
+        (lambda d: torch.empty(2, device=d).random_(3, 3), RuntimeError),
+        (lambda d: torch.empty(2, dtype=torch.int32, device=d).normal_(), NotImplementedError),
+        (lambda d: torch.empty(2, dtype=torch.int32, device=d).uniform_(), NotImplementedError),
+        (lambda d: torch.empty(2, dtype=torch.int32, device=d).exponential_(), RuntimeError),
+        (lambda d: torch.empty(2, dtype=torch.complex64, device=d).bernoulli_(), NotImplementedError),
+        (lambda d: torch.empty(2, dtype=torch.float16, device=d).uniform_(0, 1e9), RuntimeError),
+        (lambda d: torch.binomial(torch.ones(2, dtype=torch.int64, device=d), torch.ones(2, device=d)), ValueError),
+        (lambda d: torch.randperm(300, dtype=torch.uint8, device=d), RuntimeError),
+        (lambda d: torch.multinomial(torch.ones(3, device=d), 4), RuntimeError),
+        (lambda d: torch.poisson(torch.tensor([-1.0], device=d)).tolist(), RuntimeError),
+        (lambda d: torch.normal(0.0, torch.tensor([-1.0], device=d)).tolist(), RuntimeError),
+        (lambda d: torch.bernoulli(torch.tensor([1.5], device=d)).tolist(), RuntimeError),
+    ],
+)
+@pytest.mark.parametrize("device", ["cpu", "mlirdev"])
+def test_what_eager_refuses(call, error, device):
+    with pytest.raises(error):
+        call(device)
+
+
+# --- what is drawn follows from the seed alone ---------------------------------------------------------------
+
+
+def draw_everything(sync):
+    """A program of many draws, with a flush after each or at the end."""
+    import mlirdev
+
+    results = []
+
+    def keep(x):
+        results.append(x)
+        if sync:
+            mlirdev.sync()
+
+    x = torch.full((3, 5), 0.4, device="mlirdev")
+    keep(torch.rand(3, 5, device=x.device))
+    keep(torch.randn_like(x))
+    keep(torch.bernoulli(x))
+    keep(torch.nn.functional.dropout(x + 1, 0.3))
+    keep(torch.poisson(x * 50))
+    keep(torch.binomial(x * 25, x))
+    keep(torch._standard_gamma(x))
+    keep(torch.multinomial(x, 2))
+    keep(torch.randperm(7, device=x.device))
+    keep(torch.empty(4, dtype=torch.int64, device=x.device).random_())
+    keep(torch.randn(2, dtype=torch.complex64, device=x.device))
+    return [r.cpu() for r in results]
+
+
+def test_flushes_modes_and_other_work_change_nothing(dev):
+    import mlirdev
+
+    torch.manual_seed(9)
+    wanted = draw_everything(sync=False)
+    for mode, sync in (("lazy", True), ("eager", False), ("blocking", False)):
+        torch.manual_seed(9)
+        with mlirdev.options.override(mode=mode):
+            other = torch.ones(9, device=dev).cumsum(0) * 2
+            for ours, theirs in zip(draw_everything(sync), wanted, strict=True):
+                torch.testing.assert_close(ours, theirs)
+            assert other.sum().item() == 90
+
+
+def test_the_devices_state_among_pytorchs(dev):
+    torch.mlirdev.manual_seed_all(11)
+    assert torch.mlirdev.initial_seed() == 11
+    first = torch.rand(3, device=dev).tolist()
+    with torch.random.fork_rng(device_type="mlirdev"):
+        torch.rand(5, device=dev)
+        torch.manual_seed(1)
+    second = torch.rand(3, device=dev).tolist()
+    torch.mlirdev.manual_seed(11)
+    assert [torch.rand(3, device=dev).tolist(), torch.rand(3, device=dev).tolist()] == [first, second]
+    states = torch.mlirdev.get_rng_state_all()
+    third = torch.rand(3, device=dev).tolist()
+    torch.mlirdev.set_rng_state_all(states)
+    assert torch.rand(3, device=dev).tolist() == third
+    assert torch.mlirdev.seed() == torch.mlirdev.initial_seed()
+
+
+def test_out_overloads_draw_on_the_device(dev):
+    def drawn():
+        torch.mlirdev.manual_seed(12)
+        f, i = torch.empty(3, device=dev), torch.empty(3, dtype=torch.int64, device=dev)
+        return [
+            torch.rand(3, out=f).tolist(), torch.normal(torch.ones(3, device=dev), 1.0, out=f).tolist(),
+            torch.bernoulli(torch.full((3,), 0.5, device=dev), out=f).tolist(), torch.randperm(3, out=i).tolist(),
+            torch.multinomial(torch.ones(5, device=dev), 3, out=i).tolist(), torch.randint(0, 9, (3,), out=i).tolist(),
+        ]  # fmt: skip
+
+    assert drawn() == drawn()

@@ -28,14 +28,15 @@ def philox(e: Emitter, node: Node) -> Sequence[ir.Value]:
         for d, size in enumerate(shape):
             number = e.add(e.mul(number, e.dim_i64(size)), e.iteration(d))
         block = e.add(offset, e.binary("shrui", number, e.constant(2, e.i64)))
-        words = _philox4x32(e, block, seed)
+        zero = e.constant(0, e.i64)
+        words = philox4x32(e, block, seed, (zero, zero))
         return _word(e, words, e.binary("andi", number, e.constant(3, e.i64)))
 
     return [e.generic(shape, e.i64, [], body)]
 
 
-def _philox4x32(e: Emitter, counter: ir.Value, seed: ir.Value) -> list[ir.Value]:
-    """Four 32-bit words, each in an i64."""
+def philox4x32(e: Emitter, counter: ir.Value, seed: ir.Value, rest: tuple[ir.Value, ir.Value]) -> list[ir.Value]:
+    """Four 32-bit words, each in an i64. The counter's lower half is an i64, of the upper each word is one."""
     mask = e.constant(0xFFFFFFFF, e.i64)
     half = e.constant(32, e.i64)
 
@@ -45,8 +46,7 @@ def _philox4x32(e: Emitter, counter: ir.Value, seed: ir.Value) -> list[ir.Value]
     def high(x: ir.Value) -> ir.Value:
         return e.binary("shrui", x, half)
 
-    zero = e.constant(0, e.i64)
-    c = [low(counter), high(counter), zero, zero]
+    c = [low(counter), high(counter), *rest]
     k0, k1 = low(seed), high(seed)
     m0, m1 = e.constant(_M0, e.i64), e.constant(_M1, e.i64)
     for i in range(_ROUNDS):
@@ -66,3 +66,15 @@ def _word(e: Emitter, words: list[ir.Value], which: ir.Value) -> ir.Value:
     odd = e.cmp("ne", e.binary("andi", which, e.constant(1, e.i64)), e.constant(0, e.i64))
     upper = e.cmp("sge", which, e.constant(2, e.i64))
     return e.select(upper, e.select(odd, words[3], words[2]), e.select(odd, words[1], words[0]))
+
+
+@own("mlirdev.multiply_high")
+def multiply_high(e: Emitter, node: Node) -> Sequence[ir.Value]:
+    """multiply_high(x, factor): the upper half of the product of i64s taken as having no sign."""
+    shape, factor = node.results[0].shape, e.integer(node.args[1])
+    inputs = [(e.tensor(node.args[0]), list(range(len(shape))))]
+
+    def body(x: ir.Value) -> ir.Value:
+        return e.builder.create("arith.mului_extended", [e.i64, e.i64], [x, factor])[1]
+
+    return [e.generic(shape, e.i64, inputs, body)]

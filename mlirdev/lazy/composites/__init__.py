@@ -4,6 +4,7 @@
     aliasing     views, set_, resize_           convolution   the two overridable overloads
     batch_norm   its hidden write of the stats  rnn           fused LSTM and GRU cells
     random       Philox words made into distributions       ordering      record_stream
+    sampling     distributions drawn by trial
     reading      item, equal, allclose
     fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
     ctc          lengths given as lists
@@ -29,6 +30,7 @@ from mlirdev.lazy.composites import (
     reading,
     recurrent,
     rnn,
+    sampling,
     selecting,
     strided,
     uniqueness,
@@ -48,6 +50,7 @@ __all__ = [
     "reading",
     "recurrent",
     "rnn",
+    "sampling",
     "selecting",
     "strided",
     "uniqueness",

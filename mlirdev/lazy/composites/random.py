@@ -10,8 +10,7 @@ Ops that draw without a way of ours (poisson, binomial, …) run on the CPU.
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,6 +20,15 @@ from mlirdev.graph import Ref, ScalarRef
 from mlirdev.lazy import generators, views
 from mlirdev.lazy.chain import Shape, sizes
 from mlirdev.lazy.composites.copies import copy_stride
+from mlirdev.lazy.composites.draw_checks import (
+    DIGITS,
+    bounds_of_integers,
+    check_continuous,
+    check_permutation,
+    check_uniform,
+    refuse_unless,
+    scalar_type,
+)
 from mlirdev.lazy.handlers import handles
 from mlirdev.lazy.layouts import Layout, layout_of
 from mlirdev.lazy.operands import check_device
@@ -30,10 +38,10 @@ from mlirdev.lazy.rng import signed
 from mlirdev.lazy.specs.checks import DTYPE_NAMES, not_implemented
 from mlirdev.lazy.storage import new_tensor, read, relabelled, write
 from mlirdev.lazy.trace import Cell, Entry
-from mlirdev.plan import PROBABILITIES_SUM, PROBABILITY
+from mlirdev.plan import BERNOULLI_PROBABILITY, DEVIATION
 
 _entries: dict[Layout, Entry] = {}
-_remainders: dict[Layout, Entry] = {}
+_products: dict[Layout, Entry] = {}
 
 
 def words(shape: Shape, generator: torch.Generator | None) -> Cell:
@@ -46,15 +54,11 @@ def words(shape: Shape, generator: torch.Generator | None) -> Cell:
     return record(entry, (), generators.state_of(generator).take(-(-math.prod(shape) // 4)))[0]
 
 
-# How many bits a float's significand has.
-_DIGITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
-
-
 def uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
     """Uniform in [0, 1), of as many random bits as the dtype has; of halves, in f32."""
     if dtype is torch.float64:
         return _uniform53(shape, generator)
-    digits = _DIGITS[dtype]
+    digits = DIGITS[dtype]
     bits = op("aten.bitwise_right_shift.Tensor_Scalar", words(shape, generator), 32 - digits)
     return op("aten.mul.Scalar", views.cast(bits, torch.float32), 2.0**-digits)
 
@@ -94,6 +98,11 @@ def into(self: Tensor, value: Cell) -> None:
     write(self, value)
 
 
+def require(x: Cell, ok: Cell, message: str) -> Cell:
+    """The same value; where not all are ok, its use raises."""
+    return record(views.entry_of("mlirdev.require", (Ref(0), Ref(1), message), (x.layout.dense,)), (x, ok))[0]
+
+
 Draw = Callable[[Shape, torch.dtype, "torch.Generator | None"], Cell]
 
 
@@ -113,10 +122,13 @@ def affine(x: Cell, factor: float, offset: float) -> Cell:
     return op("aten.add.Scalar", op("aten.mul.Scalar", x, float(factor)), float(offset))
 
 
+def _is_inexact(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
+
+
 @handles("uniform_")
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: torch.Generator | None = None) -> Tensor:
-    if low > high:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
+    check_uniform(self.dtype, low, high)
     digits = None if self.is_complex() else self.dtype  # a half of more bits than it has may be rounded up to `high`
 
     def draw(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
@@ -128,6 +140,7 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: to
 @handles("normal_")
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: torch.Generator | None = None) -> Tensor:
     _check_std(std)
+    refuse_unless(_is_inexact(self.dtype), "normal_kernel_cpu", self.dtype)
     if self.is_complex():
         std = std / math.sqrt(2)
     return fill(self, generator, lambda *how: affine(normal(*how), std, mean))
@@ -149,7 +162,10 @@ def normal_of_tensors(
         raise RuntimeError("normal expects standard deviation to be non-complex")
     shape = tuple(torch.broadcast_shapes(*(t.shape for t in tensors)))  # type: ignore[no-untyped-call]
     noise = torch.empty(shape, dtype=tensors[0].dtype, device=tensors[0].device)
-    scaled = op("aten.mul.Tensor", normal_(noise, generator=generator), std)
+    deviation: Any = std
+    if isinstance(std, Tensor):
+        deviation = require(read(std), op("aten.ge.Scalar", std, 0), DEVIATION)
+    scaled = op("aten.mul.Tensor", normal_(noise, generator=generator), deviation)
     return new_tensor(views.cast(op("aten.add.Tensor", scaled, mean), tensors[0].dtype))
 
 
@@ -157,6 +173,7 @@ def normal_of_tensors(
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    refuse_unless(self.is_floating_point(), "log_normal_cpu", self.dtype)
     return fill(self, generator, lambda *how: op("aten.exp.default", affine(normal(*how), std, mean)))
 
 
@@ -164,10 +181,11 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return fill(self, generator, lambda *how: op("aten.mul.Scalar", _log_uniform(*how), -1.0 / lambd))
+    check_continuous("Exponential", self.dtype)
+    return fill(self, generator, lambda *how: op("aten.mul.Scalar", log_uniform(*how), -1.0 / lambd))
 
 
-def _log_uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
+def log_uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | None) -> Cell:
     """Below 0: as on CUDA, where a uniform of 1 counts as a little less."""
     log = op("aten.log.default", open_uniform(shape, dtype, generator))
     return op("aten.clamp_max.default", log, -torch.finfo(dtype).eps / 2)
@@ -177,9 +195,10 @@ def _log_uniform(shape: Shape, dtype: torch.dtype, generator: torch.Generator | 
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    refuse_unless(not self.is_complex() and self.dtype is not torch.bool, "geometric_cpu", self.dtype)
 
     def draw(*how: Any) -> Cell:
-        trials = op("aten.ceil.default", op("aten.mul.Scalar", _log_uniform(*how), 1.0 / math.log1p(-p)))
+        trials = op("aten.ceil.default", op("aten.mul.Scalar", log_uniform(*how), 1.0 / math.log1p(-p)))
         return op("aten.clamp_min.default", trials, 1)
 
     return fill(self, generator, draw)
@@ -189,6 +208,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    check_continuous("Cauchy", self.dtype)
 
     def draw(*how: Any) -> Cell:
         angle = affine(uniform(*how), math.pi, -math.pi / 2)
@@ -209,6 +229,7 @@ def below(self: Tensor, p: float | Tensor | Cell, generator: torch.Generator | N
 @handles("bernoulli_.float")
 def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
     _check_probability(p)
+    refuse_unless(not self.is_complex(), "bernoulli_scalar_cpu_", self.dtype)
     into(self, views.cast(below(self, float(p), generator), self.dtype))
     return self
 
@@ -220,18 +241,26 @@ def _check_probability(p: float) -> None:
 
 @handles("bernoulli_.Tensor")
 def bernoulli_tensor_(self: Tensor, p: Tensor, *, generator: Any = None) -> Tensor:
-    into(self, views.cast(below(self, p, generator), self.dtype))
+    refuse_unless(not self.is_complex(), "bernoulli_tensor_cpu_self_", self.dtype)
+    refuse_unless(p.is_floating_point(), "bernoulli_tensor_cpu_p_", p.dtype)
+    value = read(p)
+    within = op("aten.logical_and.default", op("aten.ge.Scalar", value, 0), op("aten.le.Scalar", value, 1))
+    value = require(value, within, BERNOULLI_PROBABILITY)
+    into(self, views.cast(below(self, value, generator), self.dtype))
     return self
 
 
 @handles("bernoulli.p")
 def bernoulli_p(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     _check_probability(p)
+    refuse_unless(not self.is_complex(), "bernoulli_scalar_cpu_", self.dtype)
     return new_tensor(views.cast(below(self, float(p), generator), self.dtype))
 
 
 @handles("native_dropout")
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    if not _is_inexact(input.dtype) and p and train is not False:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_type(input.dtype)}")
     stride = copy_stride(input, None)
     if train is False or p == 0:
         mask = views.full(tuple(input.shape), torch.bool, 1)
@@ -289,50 +318,12 @@ def rrelu_with_noise_(self: Tensor, noise: Tensor, *options: Any, **named_option
 
 @handles("random_.from", "random_.to", "random_")
 def random_(self: Tensor, *bounds: int | None, generator: Any = None) -> Tensor:
-    if self.is_complex():
-        raise NotImplementedError("random_ isn't implemented for complex numbers")
-    low, high = _bounds(self.dtype, bounds)
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    if bounds:
-        _check_within(self.dtype, {"from": low, "to - 1": high - 1})
+    low, high = bounds_of_integers(self.dtype, bounds)
     value = integers(tuple(self.shape), high - low, generator)
     if low:
         value = op("aten.add.Scalar", value, low)
     into(self, views.cast(value, self.dtype))
     return self
-
-
-def _bounds(dtype: torch.dtype, bounds: Sequence[int | None]) -> tuple[int, int]:
-    """The least number, and one more than the largest."""
-    given = [b for b in bounds if b is not None]
-    if len(given) == 2:
-        return given[0], given[1]
-    if len(bounds) == 1:
-        return 0, given[0]
-    low = given[0] if given else 0
-    if dtype.is_floating_point:
-        return low, (1 << _DIGITS[dtype]) + 1
-    return low, 2 if dtype is torch.bool else torch.iinfo(dtype).max + 1
-
-
-def _check_within(dtype: torch.dtype, numbers: dict[str, int]) -> None:
-    name = str(dtype).removeprefix("torch.")
-    if not dtype.is_floating_point:
-        least, most = (0, 1) if dtype is torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
-        for what, number in numbers.items():
-            if not least <= number <= most:
-                raise RuntimeError(f"{what} is out of bounds for {name}")
-        return
-    for what, number in numbers.items():
-        if abs(number) > torch.finfo(dtype).max:
-            raise RuntimeError(f"{what} is out of bounds for {name}")
-        if abs(number) > 1 << _DIGITS[dtype]:
-            warnings.warn(
-                f"{what} is out of bounds [-(2^{_DIGITS[dtype]}), 2^{_DIGITS[dtype]}]. Due to precision limitations "
-                f"{name} can support discrete uniform distribution only within this range.",
-                stacklevel=4,
-            )
 
 
 def integers(shape: Shape, span: int, generator: torch.Generator | None) -> Cell:
@@ -344,8 +335,8 @@ def integers(shape: Shape, span: int, generator: torch.Generator | None) -> Cell
         return op("aten.remainder.Scalar", words(shape, generator), span)
     bits = words64(shape, generator)
     template = (Ref(0), ScalarRef(0))
-    entry = Entry("mlirdev.unsigned_remainder", template, 1, ("int",), (bits.layout,))
-    return record(_remainders.setdefault(bits.layout, entry), (bits,), (signed(span),))[0]
+    entry = Entry("mlirdev.multiply_high", template, 1, ("int",), (bits.layout,))
+    return record(_products.setdefault(bits.layout, entry), (bits,), (signed(span),))[0]
 
 
 def words64(shape: Shape, generator: torch.Generator | None) -> Cell:
@@ -369,64 +360,17 @@ def randperm(
     pin_memory: bool | None = None,
 ) -> Tensor:
     check_device(device)
-    return new_tensor(views.cast(_permutation(n, generator), dtype or torch.int64))
+    return new_tensor(views.cast(_permutation(n, generator, dtype or torch.int64), dtype or torch.int64))
 
 
 @handles("randperm.out", "randperm.generator_out")
 def randperm_out(n: int, generator: Any = None, *, out: Tensor) -> Tensor:
-    order = _permutation(n, generator)
+    order = _permutation(n, generator, out.dtype)
     return out.resize_(n).copy_(new_tensor(order))
 
 
-def _permutation(n: int, generator: torch.Generator | None) -> Cell:
-    if n < 0:
-        raise RuntimeError(f"n must be non-negative, got {n}")
+def _permutation(n: int, generator: torch.Generator | None, dtype: torch.dtype) -> Cell:
+    check_permutation(n, dtype)
     order = named("aten.sort.default").call(words63((n,), generator))[1]
     assert order is not None
     return order
-
-
-@handles("multinomial")
-def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
-    """The largest of p / e with e exponential falls on each with probability p: a race, without looking at p."""
-    _check_multinomial(self, num_samples, replacement)
-    p = _checked(read(self))
-    shape = tuple(self.shape)
-    if replacement and num_samples > 1:
-        p = views.reshape(p, (*shape[:-1], 1, shape[-1]))
-        shape = (*shape[:-1], num_samples, shape[-1])
-    dtype = computing(self.dtype)  # halves would have ties
-    clock = op("aten.neg.default", _log_uniform(shape, dtype, generator))
-    race = op("aten.div.Tensor", views.cast(p, dtype), clock)
-    if replacement and num_samples > 1:
-        return new_tensor(op("aten.argmax.default", race, -1))
-    if num_samples == 1:
-        return new_tensor(op("aten.argmax.default", race, -1, True))
-    winners = named("aten.topk.default").call(race, num_samples)[1]
-    assert winners is not None
-    return new_tensor(winners)
-
-
-def _checked(p: Cell) -> Cell:
-    """The same probabilities; that they are some is found when they are drawn from."""
-    finite = op("aten.lt.Scalar", p, float("inf"))
-    p = _require(p, op("aten.logical_and.default", op("aten.ge.Scalar", p, 0.0), finite), PROBABILITY)
-    total = op("aten.sum.dim_IntList", p, [-1], True)
-    return _require(p, op("aten.gt.Scalar", total, 0.0), PROBABILITIES_SUM)
-
-
-def _require(x: Cell, ok: Cell, message: str) -> Cell:
-    return record(views.entry_of("mlirdev.require", (Ref(0), Ref(1), message), (x.layout.dense,)), (x, ok))[0]
-
-
-def _check_multinomial(self: Tensor, num_samples: int, replacement: bool) -> None:
-    if self.dim() not in (1, 2):
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if not self.is_floating_point():
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {self.dtype}")
-    if self.shape[-1] > 1 << 24:
-        raise RuntimeError("number of categories cannot exceed 2^24")
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and num_samples > self.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
