@@ -1,6 +1,7 @@
 """Graph → torch dialect → linalg on tensors.
 
     rewriter.py    Graph → Graph: each node is kept or replaced by simpler ones (decompose/, promotion)
+    pairs.py       complex numbers as pairs of real ones, so that no later stage computes with them
     builder.py     Graph → torch dialect, one op per node; own/ emits linalg in place
     lower.py       torch-mlir's pipelines, and what tidies up after them
     table.py       every supported operator with its route
