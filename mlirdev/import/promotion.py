@@ -60,3 +60,9 @@ def result_type(tensors: Iterable[tuple[DType, int]], scalars: Iterable[DType]) 
 def widened(dtype: DType) -> DType:
     """The type in which the CPU computes: f32 for halves, else the type itself."""
     return DType.f32 if dtype in HALVES else dtype
+
+
+def summing(dtype: DType) -> DType:
+    """The type in which products are summed: f32 for halves, i32 for bytes, which the narrower type's wrapping around
+    afterwards makes the same, and which kernels are made for."""
+    return DType.i32 if dtype in (DType.i8, DType.u8) else widened(dtype)

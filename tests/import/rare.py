@@ -119,6 +119,7 @@ def rare() -> list[Case]:
         ),
         ("max_pool-nan", lambda: F.max_pool2d(torch.full((1, 2, 4, 4), float("nan")), 3, 1, 1, return_indices=True)),
         *margins(),
+        *(bytes_of(dtype) for dtype in (torch.int8, torch.uint8)),
     ]
 
 
@@ -148,3 +149,19 @@ def margins() -> list[Case]:
             ],
         ),
     ]
+
+
+def bytes_of(dtype: torch.dtype) -> Case:
+    """Products of bytes wrap around."""
+    low, high = (-128, 128) if dtype is torch.int8 else (0, 256)
+    x, w, bias = (ints(*shape, low=low, high=high, dtype=dtype) for shape in ((5, 7), (3, 7), (3,)))
+    image, kernel = x.view(1, 1, 5, 7), w[:, :4].reshape(3, 1, 2, 2)
+    return (
+        f"products-{dtype}",
+        lambda: [
+            torch.addmm(bias, x, w.t(), beta=2, alpha=3),
+            F.linear(x, w, bias),
+            torch.bmm(x.view(5, 1, 7), x.view(5, 7, 1)),
+            F.conv2d(image, kernel, bias, padding=1),
+        ],
+    )

@@ -12,7 +12,7 @@ from mlirdev.graph import Arg, Node
 
 from .. import dims
 from ..dims import ints_of
-from ..promotion import widened
+from ..promotion import summing, widened
 from ..registry import decomposition
 from ..tensor import Number, Tensor, spec_of
 from .elementwise import computing, number, scaled
@@ -24,13 +24,26 @@ if TYPE_CHECKING:
 
 @decomposition("aten.mm.default", "aten.bmm.default")
 def product(rw: Rewriter, node: Node) -> Tensor:
-    """Halves are multiplied and summed in f32. An empty sum is zero."""
-    dtype = widened(node.results[0].dtype)
+    """Halves are multiplied and summed in f32, bytes in i32. An empty sum is zero."""
+    dtype = summing(node.results[0].dtype)
     a, b = (rw.tensor(v, dtype) for v in node.args)
     shape = node.results[0].shape
     if a.shape[-1] == 0 or 0 in shape:
         return rw.zeros(shape, dtype)
     return rw.keep(Node(node.op, (a.ref, b.ref), (spec_of(shape, dtype),)))[0]
+
+
+@decomposition("aten._int_mm.default")
+def int_product(rw: Rewriter, node: Node) -> Tensor:
+    a, b = (rw.tensor(v, node.results[0].dtype) for v in node.args)
+    return a.mm(b)
+
+
+@decomposition("aten._weight_int8pack_mm.default")
+def quantized_product(rw: Rewriter, node: Node) -> Tensor:
+    """x · wᵀ · scales, with a scale for each row of the weight."""
+    x, weight, scales = (rw.tensor(v, computing(node)) for v in node.args)
+    return x.mm(weight.transpose(0, 1)) * scales
 
 
 def _with_bias(rw: Rewriter, bias: Arg, value: Tensor, beta: Number, alpha: Number) -> Tensor:
@@ -121,7 +134,7 @@ def linear_backward(rw: Rewriter, node: Node) -> list[Tensor]:
 @decomposition("aten.convolution.default", "aten.convolution_overrideable.default")
 def convolution(rw: Rewriter, node: Node) -> Tensor:
     x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = node.args
-    dtype = widened(node.results[0].dtype)
+    dtype = summing(node.results[0].dtype)
     value, w = rw.tensor(x, dtype), rw.tensor(weight, dtype)
     spatial, count = w.rank - 2, dims.int_of(groups)
     if value.rank == spatial + 1:

@@ -119,13 +119,15 @@ def _weighted(rw: Rewriter, value: Tensor, weight: Arg) -> Tensor:
 
 @decomposition("aten.soft_margin_loss.default")
 def soft_margin_loss(rw: Rewriter, node: Node) -> Tensor:
-    x, y = _operands(rw, node, 2)
-    return reduced((-y * x).exp().unary("log1p"), node.args[2])
+    """Each step is rounded to the operands' type, as on the CPU: a half's exponential overflows."""
+    x, y = (rw.tensor(a, node.results[0].dtype) for a in node.args[:2])
+    return reduced((-y * x).exp().unary("log1p").to(computing(node)), node.args[2])
 
 
 @decomposition("aten.soft_margin_loss_backward.default")
 def soft_margin_loss_backward(rw: Rewriter, node: Node) -> Tensor:
-    grad, x, y = _operands(rw, node, 3)
+    dtype = node.results[0].dtype
+    grad, x, y = (rw.tensor(a, dtype) for a in node.args[:3])
     z = (-y * x).exp()
     return share(rw, grad, x, node.args[3]) * (-y * z / (z + 1.0))
 

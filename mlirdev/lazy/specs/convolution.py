@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mlirdev.lazy.specs.checks import fail, require, shown, title
+from mlirdev.lazy.specs.checks import fail, not_implemented, require, shown, title
 from mlirdev.lazy.specs.layout import format_strides, normal, strides_of, suggested_format
 from mlirdev.lazy.specs.types import Meta, OutSpec, Shape, Strides, Table, rows
 
@@ -92,6 +92,8 @@ def _check(
     _check_dtypes(input, weight, bias)
     if transposed:
         _check_transposed(input, weight, bias, groups)
+        if not (input.dtype.is_floating_point or input.dtype.is_complex or input.dtype is torch.int64):
+            not_implemented(f"slow_conv_transpose{max(rank - 2, 2)}d_out_cpu", input.dtype)
     else:
         _check_direct(input, weight, bias, padding, dilation, groups)
 

@@ -1,7 +1,7 @@
 """Element types that an operator's CPU kernel doesn't know: refused when recorded, in eager's words.
 
-One row: what is refused (b bool, i integers, j integers but uint8, h half precision, c complex), by which kernel, for
-which overloads.
+One row: what is refused (b bool, i integers, j integers but uint8, k integers but int64, h half precision, c complex),
+by which kernel, for which overloads.
 The dtype asked is the promoted one of the leading operands.
 """
 
@@ -28,7 +28,7 @@ class Support(NamedTuple):
 
     def check(self, args: tuple[Any, ...]) -> None:
         dtype = result_dtype(args[: self.operands])
-        if kind(dtype) in self.refused or ("j" in self.refused and kind(dtype) == "i" and dtype is not torch.uint8):
+        if any(k in self.refused for k in kinds(dtype)):
             self.refuse(dtype)
 
 
@@ -38,6 +38,13 @@ def kind(dtype: torch.dtype) -> str:
     if dtype.is_complex:
         return "c"
     return "i" if not dtype.is_floating_point else "h" if dtype in HALF else "f"
+
+
+def kinds(dtype: torch.dtype) -> str:
+    """All the kinds that a dtype is of."""
+    if kind(dtype) != "i":
+        return kind(dtype)
+    return "i" + "j" * (dtype is not torch.uint8) + "k" * (dtype is not torch.int64)
 
 
 def kernel(name: str) -> Callable[[torch.dtype], NoReturn]:
@@ -183,6 +190,13 @@ TABLE: dict[str, Support] = {
     **rows("c", says("nansum on CPU does not support complex inputs"), "nansum"),
     **rows("b", kernel("addmm_impl_cpu_"), "mm addmm linear"),
     **rows("bihc", kernel("pdist"), "_pdist_forward"),
+    **rows("i", kernel("im2col_out_cpu"), "im2col"),
+    **rows("i", kernel("col2im_out_cpu"), "col2im"),
+    **rows("bkc", kernel("avg_pool2d"), "avg_pool2d"),
+    **rows("bkhc", kernel("avg_pool3d_out_frame"), "avg_pool3d"),
+    **rows("bc", kernel("max_pool2d"), "max_pool2d_with_indices"),
+    **rows("bic", kernel("max_unpool2d"), "max_unpool2d"),
+    **rows("bic", kernel("max_unpool3d"), "max_unpool3d"),
     **rows("bic", kernel("adaptive_avg_pool2d"), "_adaptive_avg_pool2d"),
     **rows("bic", kernel("adaptive_avg_pool3d_cpu"), "_adaptive_avg_pool3d"),
     **rows("bjc", kernel("upsample_nearest2d_channels_last"), "upsample_nearest2d _upsample_nearest_exact2d"),

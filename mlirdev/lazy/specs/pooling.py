@@ -65,8 +65,7 @@ def _check_rank(self: Meta, rank: int, name: str) -> None:
     if rank == 3 and where in (0, 1) and 0 in self.shape[where:]:
         fail(
             f"{name}_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, "
-            f"but input has a shape of {shown(self.shape)} and non-batch dimension "
-            f"{self.shape[where:].index(0)} has length zero!"
+            f"but input has a shape of {shown(self.shape)} and non-batch dimension 0 has length zero!"
         )
     require(
         where in (0, 1) and 0 not in self.shape[where:],

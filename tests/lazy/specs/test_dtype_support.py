@@ -57,8 +57,23 @@ def images(name: str, dtype: torch.dtype) -> tuple[Any, ...]:
     return (x, size) if name in POOLS or "nearest" in name else (x, size, False)
 
 
+WINDOWS: dict[str, tuple[Any, ...]] = {
+    "aten.im2col.default": ((1, 2, 4, 4), [2, 2], [1, 1], [0, 0], [1, 1]),
+    "aten.col2im.default": ((1, 8, 9), [4, 4], [2, 2], [1, 1], [0, 0], [1, 1]),
+    "aten.avg_pool2d.default": ((1, 2, 4, 4), [2, 2]),
+    "aten.avg_pool3d.default": ((1, 2, 4, 4, 4), [2, 2, 2]),
+    "aten.max_pool2d_with_indices.default": ((1, 2, 4, 4), [2, 2]),
+}
+
+
 def called(name: str, dtype: torch.dtype) -> tuple[Any, ...]:
     """The arguments of a call that is right but for its element type."""
+    if name in WINDOWS:
+        return (torch.ones(WINDOWS[name][0]).to(dtype), *WINDOWS[name][1:])
+    if "max_unpool" in name:
+        rank = 2 if "2d" in name else 3
+        index = torch.zeros(1, 1, *[2] * rank, dtype=torch.int64)
+        return (torch.ones(index.shape).to(dtype), index, [4] * rank, *([[2] * rank, [0] * rank] if rank == 3 else []))
     if name in SCALES or name in POOLS:
         return images(name, dtype)
     if name.startswith("aten.multi"):
