@@ -125,8 +125,8 @@ def _laid_out(tensor: Tensor, memory: dict[Cell, Tensor]) -> Tensor:
         # Kernels that don't look at strides may write as many elements as the tensor has one after another.
         room = layout.nbytes + offset_of(tensor) * tensor.itemsize + tensor.nbytes
         memory[cell] = _numbers((room // layout.dtype.itemsize + 1,), layout.dtype)
-    flat = memory[cell].view(tensor.dtype)
-    return flat.as_strided(tensor.shape, tensor.stride(), offset_of(tensor))
+    looked_at = torch.empty(0, dtype=tensor.dtype)
+    return looked_at.set_(memory[cell].untyped_storage(), offset_of(tensor), tensor.shape, tensor.stride())
 
 
 def _numbers(shape: Sequence[int], dtype: torch.dtype) -> Tensor:

@@ -22,7 +22,7 @@ from mlirdev.lazy.layouts import layout_of
 from mlirdev.lazy.lines import here, source_line
 from mlirdev.lazy.overlap import order_matters, tensors_in
 from mlirdev.lazy.resizing import set_bytes
-from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, new_tensor, offset_of, read, write
+from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, new_tensor, offset_of, read, span, write
 from mlirdev.lazy.trace import Cell
 
 _REASONS = {
@@ -84,22 +84,34 @@ class _Copies:
             return _with_strides(download(read(tensor), "data_dependent"), tensor)
         content = self.storages[cell]
         if content is None:
-            content = self.storages[cell] = download(views.in_bytes(cell), "data_dependent")
+            content = self.storages[cell] = self._content(cell, tensor)
         copy = torch.empty(0, dtype=tensor.dtype)
         copy.set_(content.untyped_storage(), offset_of(tensor), tensor.shape, tensor.stride())
         copy = copy.conj() if tensor.is_conj() else copy
         return torch._neg_view(copy) if tensor.is_neg() else copy
+
+    def _content(self, cell: Cell, tensor: Tensor) -> Tensor:
+        """The storage's bytes, and room behind them: kernels that don't look at strides may write as many elements
+        as the tensor has one after another."""
+        content = download(views.in_bytes(cell), "data_dependent")
+        room = torch.zeros(offset_of(tensor) * tensor.itemsize + tensor.nbytes, dtype=torch.uint8)
+        return torch.cat([content, room])
 
     def write_back(self, written: Sequence[Tensor]) -> None:
         for tensor in written:
             cpu = self.made[id(tensor)][1]
             if tensor.shape != cpu.shape:
                 tensor.resize_(cpu.shape)
+                tensor.as_strided_(cpu.shape, cpu.stride())
             content = self.storages.get(cell_of(tensor))
             if content is None:
                 write(tensor, upload(cpu))
             else:
-                set_bytes(cell_of(tensor), upload(torch.empty(0, dtype=torch.uint8).set_(content.untyped_storage())))
+                count = max(
+                    cell_of(tensor).layout.nbytes, span(tuple(cpu.shape), cpu.stride(), offset_of(cpu)) * cpu.itemsize
+                )
+                whole = torch.empty(0, dtype=torch.uint8).set_(content.untyped_storage())
+                set_bytes(cell_of(tensor), upload(whole[:count]))
 
 
 def _with_strides(cpu: Tensor, like: Tensor) -> Tensor:

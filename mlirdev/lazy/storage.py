@@ -97,8 +97,11 @@ def write(tensor: Tensor, value: Cell) -> None:
     if tensor.is_conj() or tensor.is_neg():
         value = views.record_bits(value, tensor.is_conj(), tensor.is_neg())
     if not is_whole(tensor, cell):
-        if cell.layout.dtype is torch.bool and tensor.dtype is not torch.bool:
-            views.retype(cell, torch.uint8)  # whose bytes needn't be 0 or 1
+        # A bool's byte needn't be 0 or 1 where it was written as another dtype, and stays so if it isn't written.
+        if torch.bool in (cell.layout.dtype, value.layout.dtype) and cell.layout.dtype is not value.layout.dtype:
+            value = views.cast(value, torch.uint8) if value.layout.dtype is torch.bool else value
+            if cell.layout.dtype is torch.bool:
+                views.retype(cell, torch.uint8)
         value = views.record_write(cell, value, tuple(tensor.shape), tensor.stride(), offset_of(tensor))
     cell.assign(value)
 

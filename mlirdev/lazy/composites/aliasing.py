@@ -83,7 +83,7 @@ def set_storage_offset(
     self: Tensor, source: torch.UntypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int] = ()
 ) -> Any:
     shape = tuple(size)
-    strides = tuple(stride) or contiguous_stride(shape)
+    strides = tuple(stride) or (self.stride() if shape == self.shape else contiguous_stride(shape))
     need = span(shape, strides, storage_offset)
     _retype(_cell_in(source, self), shape, strides, self.dtype)
     # The Meta kernel resizes what C++ sees of the storage. It can't where that has a pointer (storage_methods.py).
