@@ -26,6 +26,7 @@ def assert_right(case: Any, context: Any) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_histc(context: Any) -> None:
     spread, edges = torch.cat([r(50), torch.tensor([NAN])]), torch.linspace(0, 1, 11)
     ranges = ((5, -1, 1.5), (10, 0, 1))
@@ -33,6 +34,7 @@ def test_histc(context: Any) -> None:
     assert_right(lambda: [x.histc(*how) for x in inputs for how in ranges], context)
 
 
+@pytest.mark.slow
 def test_histogram(context: Any) -> None:
     x, weight, edges = r(40), torch.rand(40), torch.tensor([-1.0, 0.0, 0.5, 2.0])
     points = r(3, 10, 2)
@@ -50,7 +52,9 @@ def test_histogram(context: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+@pytest.mark.parametrize(
+    "reduce", ["sum", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("mean", "max", "min", "prod"))]
+)
 def test_segments(reduce: str, context: Any) -> None:
     line, blocks = torch.tensor([0.0, 1, 0, NAN, 0, 0, 3, 2]), r(2, 5, 3)
     lengths, more = torch.tensor([2, 0, 6]), torch.tensor([[2, 3], [1, 4]], dtype=torch.int32)

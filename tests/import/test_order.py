@@ -68,6 +68,7 @@ def test_one_of_each(context: Any) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_mode(context: Any) -> None:
     """Of lines up to 16 elements: for longer ones which of equals the CPU's sort puts last isn't defined."""
     calls = [x for dtype in (*DTYPES, torch.bool) for x in lines(dtype)[:4]]
@@ -75,6 +76,7 @@ def test_mode(context: Any) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_logcumsumexp(context: Any) -> None:
     wrong = check(lambda: [x.logcumsumexp(0) for dtype in DTYPES[:2] for x in lines(dtype)], context)
     assert not wrong, "\n".join(wrong)

@@ -25,7 +25,7 @@ DTYPES = (
 )
 
 
-@pytest.fixture(params=["reference", "workers"], autouse=True)
+@pytest.fixture(params=["reference", pytest.param("workers", marks=pytest.mark.slow)], autouse=True)
 def executor(request: pytest.FixtureRequest, reference: None) -> Iterator[None]:
     """By the reference executor, and compiled."""
     with options.override(compile=request.param):

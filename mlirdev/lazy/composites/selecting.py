@@ -71,7 +71,7 @@ def nonzero(self: Tensor) -> Tensor:
     mask = truth(read(self))
     found = places(mask, counts([mask])[0])
     # As eager has it, a line per dim.
-    return new_tensor(relabelled(found, (1, max(found.layout.shape[0], 1))))
+    return new_tensor(relabelled(found, (1, found.layout.shape[0])))
 
 
 @selects("masked_select")
