@@ -8,18 +8,24 @@
             best.value = a[i, i]                          │
     with code.repeat(lambda: best.value > 1):  scf.while  ┘
 
+    @as_one_op                                 the emitter of an algorithm: all of it becomes one kernel
+
 Nobody reads an array's earlier state, so bufferization lets all of them be one buffer. What is assigned in a body
 and was there before it is carried; a variable that is made in a body ends with it.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Union
 
 from torch_mlir import ir
 
+from mlirdev.graph import Node, Ref
+
+from .dims import Shape
 from .emitter import Emitter
 
 Operand = Union["Number", int, float]
@@ -109,12 +115,14 @@ class Number:
     def sqrt(self) -> Number:
         return Number(self.e, self.e.op("math.sqrt", self.ir.type, self.ir))
 
-    def maximum(self, other: Operand) -> Number:
-        """The greater; the number where one is NaN."""
-        return self._binary("maxnumf", "maxsi", other)
+    def maximum(self, other: Number | int) -> Number:
+        """The greater; this one beside NaN. (LLVM's vectoriser breaks off at some loops over maxnum.)"""
+        beside = Number(self.e, self.like(other))
+        return beside.if_(beside > self, self)
 
-    def minimum(self, other: Operand) -> Number:
-        return self._binary("minnumf", "minsi", other)
+    def minimum(self, other: Number | int) -> Number:
+        beside = Number(self.e, self.like(other))
+        return beside.if_(beside < self, self)
 
     def with_sign_of(self, other: Operand) -> Number:
         return Number(self.e, self.e.op("math.copysign", self.ir.type, self.ir, self.like(other)))
@@ -122,6 +130,33 @@ class Number:
     def if_(self, condition: Number, otherwise: Operand) -> Number:
         """This number where the condition holds, else the other; both are computed."""
         return Number(self.e, self.e.select(condition.ir, self.ir, self.like(otherwise)))
+
+
+Emit = Callable[[Emitter, Node], Sequence[ir.Value]]
+
+
+def as_one_op(emit: Emit) -> Emit:
+    """Let what an emitter emits stay together: without that, a batch of one would fall apart into the steps of its
+    algorithm, and each of them would become a kernel."""
+
+    @functools.wraps(emit)
+    def emit_together(e: Emitter, node: Node) -> Sequence[ir.Value]:
+        for spec in (*(e.spec(a) for a in node.args if isinstance(a, Ref)), *node.results):
+            for dim in spec.shape:
+                e.dim(dim)  # sizes are computed once: here, where all that follows can use them
+        draft = ir.Operation.create("scf.execute_region", regions=1)
+        block = _block(draft, 0, [])
+        with ir.InsertionPoint(block):
+            values = list(emit(e, node))
+            e.builder.create("scf.yield", [], values)
+        attributes = {"no_inline": ir.UnitAttr.get()}
+        with ir.InsertionPoint(draft):
+            whole = ir.Operation.create("scf.execute_region", results=_types(values), attributes=attributes, regions=1)
+        block.append_to(whole.regions[0])
+        draft.erase()
+        return list(whole.results)
+
+    return emit_together
 
 
 class Variable:
@@ -189,6 +224,10 @@ class Code:
         array = Array(self, tensor)
         self._live.append(array)
         return array
+
+    def space(self, shape: Shape, element: ir.Type) -> Array:
+        """Zeros. Empty tensors won't do: nothing would keep two of one shape from being one buffer."""
+        return self.array(self.e.filled(shape, self.e.constant(0, element)))
 
     # --- control flow -------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ from mlirdev.target import Target
 NAME = "unshare-destinations"
 # What stands in the body of a linalg op and writes no tensor.
 INSIDE = ("linalg.index", "linalg.yield")
+# What else goes on from a tensor that it is given: loops carry theirs.
+WRITERS = ("scf.for", "scf.while", "tensor.insert")
 
 
 def run(module: ir.Module, target: Target) -> None:
@@ -21,14 +23,15 @@ def run(module: ir.Module, target: Target) -> None:
     pending = list(inner_ops(module.operation))
     while pending:
         op = pending.pop()
-        if op.name.startswith("linalg.") and op.name not in INSIDE:
+        if (op.name.startswith("linalg.") and op.name not in INSIDE) or op.name in WRITERS:
             pending += _unshare(op)
 
 
 def _unshare(op: ir.Operation) -> list[ir.Operation]:
     """Clone the shared starts that `op` writes to; the clones are to be unshared too."""
     clones: list[ir.Operation] = []
-    for position in range(len(op.operands) - len(op.results), len(op.operands)):
+    last = 2 if op.name == "tensor.insert" else len(op.operands)  # its indices follow
+    for position in range(last - len(op.results), last):
         value = op.operands[position]
         start = None if isinstance(value.owner, ir.Block) else value.owner.operation
         if start is None or not _is_start(start) or len(list(value.uses)) < 2:

@@ -110,10 +110,15 @@ class _Kind:
         ):
             yield L.ldl_factor_ex(a)
 
+    def exponential(self) -> Iterator[object]:
+        for a, size in itertools.product(self.all_of(SQUARE), (1e-9, 0.1, 5.0)):
+            yield L.matrix_exp(a * size)
+        yield [L.matrix_exp(a) for a in self.given([[0, 0], [0, 0]], [[NAN, 1], [1, 0]], [[300, 1], [1, 300]])]
+
 
 def matrices(dtype: torch.dtype) -> list[Case]:
     kind = _Kind(dtype)
-    cases = [kind.cholesky, kind.lu, kind.solve, kind.triangular, kind.qr, kind.ldl]
+    cases = [kind.cholesky, kind.lu, kind.solve, kind.triangular, kind.qr, kind.ldl, kind.exponential]
     return [(case.__name__, _all(case)) for case in cases]
 
 

@@ -27,3 +27,24 @@ func.func @kernel(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>) -> (tensor<3xf32>, t
   } -> tensor<3xf32>
   return %0, %1 : tensor<3xf32>, tensor<3xf32>
 }
+
+// Loops that carry what they fill, and elements that are written, have starts of their own too.
+// CHECK-LABEL: func.func @carried
+// CHECK: %[[B:.*]] = linalg.fill
+// CHECK: %[[A:.*]] = linalg.fill
+// CHECK: scf.for {{.*}} iter_args({{.*}} = %[[A]], {{.*}} = %[[B]])
+func.func @carried(%n: index) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %low = arith.constant 0 : index
+  %step = arith.constant 1 : index
+  %empty = tensor.empty() : tensor<4xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+  %both:2 = scf.for %i = %low to %n step %step iter_args(%a = %start, %b = %start) -> (tensor<4xf32>, tensor<4xf32>) {
+    %written = tensor.insert %one into %a[%i] : tensor<4xf32>
+    %read = tensor.extract %b[%i] : tensor<4xf32>
+    %after = tensor.insert %read into %b[%i] : tensor<4xf32>
+    scf.yield %written, %after : tensor<4xf32>, tensor<4xf32>
+  }
+  return %both#0, %both#1 : tensor<4xf32>, tensor<4xf32>
+}

@@ -13,17 +13,18 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number
+from ..imperative import Array, Code, Number, as_one_op
 from .registry import own
 
 
 @own("own.cholesky")
+@as_one_op
 def cholesky(e: Emitter, node: Node) -> Sequence[ir.Value]:
     batch, order, _ = e.spec(node.args[0]).shape
     code = Code(e)
     n = Number(e, e.dim(order))
     u = code.array(e.tensor(node.args[0]))
-    info = code.array(e.filled((batch,), e.constant(0, e.i32)))
+    info = code.space((batch,), e.i32)
     with code.nest(Number(e, e.dim(batch)), n) as (b, k), code.when(info[b].equals(0)):
         pivot = u[b, k, k]
         positive = pivot > 0.0

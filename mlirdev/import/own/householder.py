@@ -14,7 +14,7 @@ from mlirdev.graph import Node
 
 from ..dims import Shape
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number
+from ..imperative import Array, Code, Number, as_one_op
 from .registry import own
 
 # Below this a norm's reciprocal overflows (LAPACK's safmin / eps).
@@ -25,29 +25,26 @@ def size(e: Emitter, shape: Shape, dim: int) -> Number:
     return Number(e, e.dim(shape[dim]))
 
 
-def workspace(code: Code, shape: Shape, type_: ir.Type) -> Array:
-    return code.array(code.e.empty(shape, type_))
-
-
 @own("own.geqrf")
+@as_one_op
 def geqrf(e: Emitter, node: Node) -> Sequence[ir.Value]:
     shape = e.spec(node.args[0]).shape
     element = e.element_type(node.results[0].dtype)
     code = Code(e)
     a = code.array(e.tensor(node.args[0]))
-    tau = workspace(code, node.results[1].shape, element)
-    row = workspace(code, (shape[2],), element)
+    tau = code.space(node.results[1].shape, element)
+    row = code.space((shape[2],), element)
     with code.nest(size(e, shape, 0), Number(e, e.dim(node.results[1].shape[1]))) as (b, k):
-        tau[b, k] = reflection(code, a, b, k, size(e, shape, 1))
+        tau[b, k] = reflection(code, a, b, k, k, size(e, shape, 1))
         apply(code, a, k, tau[b, k], a, b, (k, size(e, shape, 1)), (k + 1, size(e, shape, 2)), row)
     return [a.now, tau.now]
 
 
-def reflection(code: Code, a: Array, b: Number, k: Number, rows: Number) -> Number:
-    """Let column k from row k on become (beta, v): the reflection that makes it (beta, 0, …); its tau (larfg)."""
-    alpha = a[b, k, k]
+def reflection(code: Code, a: Array, b: Number, k: Number, first: Number, rows: Number) -> Number:
+    """Let column k from row `first` on become (beta, v): the reflection that makes it (beta, 0, …); its tau (larfg)."""
+    alpha = a[b, first, k]
     type_ = alpha.ir.type
-    norm = _norm(code, a, b, k, rows)
+    norm = _norm(code, a, b, k, first, rows)
     tau = code.variable(code.number(0.0, type_))
     # NaN goes on, as everywhere.
     with code.when(norm.differs(0.0)):
@@ -58,20 +55,20 @@ def reflection(code: Code, a: Array, b: Number, k: Number, rows: Number) -> Numb
         small = length < _TINY[str(type_)]
         lift = code.number(1.0 / _TINY[str(type_)], type_).if_(small, 1.0)
         divisor = alpha * lift - beta * lift
-        with code.loop(k + 1, rows) as i:
+        with code.loop(first + 1, rows) as i:
             a[b, i, k] = a[b, i, k] * lift / divisor
-        a[b, k, k] = beta
+        a[b, first, k] = beta
     return tau.value
 
 
-def _norm(code: Code, a: Array, b: Number, k: Number, rows: Number) -> Number:
-    """The length of column k below the diagonal, without overflow."""
-    type_ = a[b, k, k].ir.type
+def _norm(code: Code, a: Array, b: Number, k: Number, first: Number, rows: Number) -> Number:
+    """The length of column k below row `first`, without overflow."""
+    type_ = a[b, first, k].ir.type
     scale, total = code.variable(code.number(0.0, type_)), code.variable(code.number(0.0, type_))
-    with code.loop(k + 1, rows) as i:
+    with code.loop(first + 1, rows) as i:
         scale.value = scale.value.maximum(a[b, i, k].abs())
     divisor = code.number(1.0, type_).if_(scale.value.equals(0.0), scale.value)
-    with code.loop(k + 1, rows) as i:
+    with code.loop(first + 1, rows) as i:
         part = a[b, i, k] / divisor
         total.value = total.value + part * part
     return divisor * total.value.sqrt()
@@ -117,13 +114,14 @@ def apply(
 
 
 @own("own.reflect")
+@as_one_op
 def reflect(e: Emitter, node: Node) -> Sequence[ir.Value]:
     vectors, factors, matrix, backward = node.args
     shape = e.spec(matrix).shape
     count = size(e, e.spec(factors).shape, 1)
     code = Code(e)
     a, tau, c = (code.array(e.tensor(v)) for v in (vectors, factors, matrix))
-    row = workspace(code, (shape[2],), e.element_type(node.results[0].dtype))
+    row = code.space((shape[2],), e.element_type(node.results[0].dtype))
     batch, rows, columns = (size(e, shape, d) for d in range(3))
     with code.loop(0, batch) as b, code.loop(0, count) if backward else code.down(count) as k:
         apply(code, a, k, tau[b, k], c, b, (k, rows), (code.index(0), columns), row)

@@ -14,7 +14,7 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number, Variable
+from ..imperative import Array, Code, Number, Variable, as_one_op
 from .registry import own
 
 Place = Callable[[Number], "tuple[Number, ...]"]
@@ -22,12 +22,13 @@ _ALPHA = (1 + math.sqrt(17)) / 8
 
 
 @own("own.ldl_factor")
+@as_one_op
 def ldl_factor(e: Emitter, node: Node) -> Sequence[ir.Value]:
     batch, order, _ = (Number(e, e.dim(d)) for d in e.spec(node.args[0]).shape)
     code = Code(e)
     a = code.array(e.tensor(node.args[0]))
-    pivots = code.array(e.filled(node.results[1].shape, e.constant(0, e.i32)))
-    info = code.array(e.filled(node.results[2].shape, e.constant(0, e.i32)))
+    pivots = code.space(node.results[1].shape, e.i32)
+    info = code.space(node.results[2].shape, e.i32)
     with code.loop(0, batch) as b:
         k = code.variable(code.index(0))
         with code.repeat(lambda: k.value < order):
@@ -127,6 +128,7 @@ class _Step:
 
 
 @own("own.ldl_solve")
+@as_one_op
 def ldl_solve(e: Emitter, node: Node) -> Sequence[ir.Value]:
     matrix, exchanges, right = node.args
     batch, order, width = (Number(e, e.dim(d)) for d in e.spec(right).shape)

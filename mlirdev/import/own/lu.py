@@ -13,19 +13,20 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number
+from ..imperative import Array, Code, Number, as_one_op
 from .registry import own
 
 
 @own("own.lu")
+@as_one_op
 def lu(e: Emitter, node: Node) -> Sequence[ir.Value]:
     batch, height, width = e.spec(node.args[0]).shape
     rank = node.results[1].shape[1]
     code = Code(e)
     rows, columns = Number(e, e.dim(height)), Number(e, e.dim(width))
     a = code.array(e.tensor(node.args[0]))
-    pivots = code.array(e.filled((batch, rank), e.constant(0, e.i32)))
-    info = code.array(e.filled((batch,), e.constant(0, e.i32)))
+    pivots = code.space((batch, rank), e.i32)
+    info = code.space((batch,), e.i32)
     with code.nest(Number(e, e.dim(batch)), Number(e, e.dim(rank))) as (b, k):
         chosen = _largest(code, a, b, k, rows)
         pivots[b, k] = code.integer(chosen + 1, e.i32)
@@ -56,6 +57,7 @@ def _largest(code: Code, a: Array, b: Number, k: Number, rows: Number) -> Number
 
 
 @own("own.permutation")
+@as_one_op
 def permutation(e: Emitter, node: Node) -> Sequence[ir.Value]:
     """Each pivot says with which row its own was exchanged."""
     batch, count = e.spec(node.args[0]).shape

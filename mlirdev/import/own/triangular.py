@@ -12,11 +12,12 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Code, Number
+from ..imperative import Code, Number, as_one_op
 from .registry import own
 
 
 @own("own.solve_triangular")
+@as_one_op
 def solve_triangular(e: Emitter, node: Node) -> Sequence[ir.Value]:
     matrix, right, upper, unitriangular = node.args
     batch, order, width = (Number(e, e.dim(d)) for d in e.spec(right).shape)

@@ -5,12 +5,13 @@
     batch_norm   its hidden write of the stats  rnn           fused LSTM and GRU cells
     random       Philox words made into distributions       ordering      record_stream
     sampling     distributions drawn by trial
+    linear_algebra   errors of factorisations    spectrum      eigenvalues, singular values, pseudoinverses
     reading      item, equal, allclose
     fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
+    grad_scaling what GradScaler asks
     ctc          lengths given as lists
     recurrent    LSTM, GRU and RNN over sequences, in PyTorch's own ops
     selecting    nonzero, masks as indices, …     uniqueness    unique and its kin: sizes that values decide
-    linear_algebra   determinants of matrices that aren't contiguous
     strided      copies that look beside the tensor
 
 Importing this fills `handlers.HANDLERS` and `handlers.COMPOSITES`.
@@ -24,6 +25,7 @@ from mlirdev.lazy.composites import (
     ctc,
     factories,
     fused_optimizers,
+    grad_scaling,
     linear_algebra,
     ordering,
     random,
@@ -32,6 +34,7 @@ from mlirdev.lazy.composites import (
     rnn,
     sampling,
     selecting,
+    spectrum,
     strided,
     uniqueness,
 )
@@ -44,6 +47,7 @@ __all__ = [
     "ctc",
     "factories",
     "fused_optimizers",
+    "grad_scaling",
     "linear_algebra",
     "ordering",
     "random",
@@ -52,6 +56,7 @@ __all__ = [
     "rnn",
     "sampling",
     "selecting",
+    "spectrum",
     "strided",
     "uniqueness",
 ]

@@ -65,7 +65,9 @@ def solve(A: Meta, B: Meta, left: bool = True, check_errors: bool = False) -> tu
 
 
 def eigh(A: Meta, UPLO: str = "L", compute_v: bool = True) -> tuple[OutSpec, OutSpec]:
-    batch, order = square(A, "linalg.eigh")
+    batch, order = square_shape(A, "linalg.eigh")
+    require(UPLO.upper() in ("L", "U"), f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    computed(A, "linalg_eigh_cpu")
     values = OutSpec((*batch, order), real_of(A.dtype))
     return values, column_major(A.shape, A.dtype) if compute_v else OutSpec((0,), A.dtype)
 
@@ -78,7 +80,8 @@ def eig(self: Meta) -> tuple[OutSpec, OutSpec]:
 
 def svd(A: Meta, full_matrices: bool = False, compute_uv: bool = True, driver: Any = None) -> tuple[OutSpec, ...]:
     require(len(A.shape) >= 2, "linalg.svd: The input tensor A must have at least 2 dimensions.")
-    floating(A, "linalg.svd")
+    floating(A, "linalg.svd", half=True)
+    computed(A, "linalg_svd_cpu")
     require(
         driver is None,
         "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.",
@@ -307,6 +310,12 @@ def cross(self: Meta, other: Meta, dim: int = -1) -> OutSpec:
 
 
 def pinv(self: Meta, *_: Any) -> OutSpec:
+    known = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+    require(
+        len(self.shape) >= 2 and self.dtype in known,
+        f"linalg.pinv({title(self)}{{{shown(self.shape)}}}): expected a tensor with 2 or more dimensions of float, "
+        "double, cfloat or cdouble types",
+    )
     return OutSpec((*self.shape[:-2], self.shape[-1], self.shape[-2]), self.dtype)
 
 

@@ -61,6 +61,7 @@ def test_a_checked_one_waits_once() -> None:
     assert sum(mlirdev.metrics.snapshot()["syncs"].values()) == before + 1
 
 
+@pytest.mark.slow
 def test_gradients_of_transposed_operands() -> None:
     """Which matrix was factored follows from how the operand lies in memory."""
     base = torch.randn(3, 3) + 3 * torch.eye(3)
@@ -73,3 +74,46 @@ def test_gradients_of_transposed_operands() -> None:
             assert x.grad is not None
             grads.append(x.grad.cpu())
         torch.testing.assert_close(grads[0], grads[1])
+
+
+SPECTRA: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "eigvalsh": L.eigvalsh,
+    "svdvals": L.svdvals,
+    "pinv": L.pinv,
+    "pinv-hermitian": lambda x: L.pinv(x + x.mT, hermitian=True),
+    "nuclear": lambda x: L.matrix_norm(x, "nuc"),
+    "cond": L.cond,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4)])
+@pytest.mark.parametrize("function", SPECTRA.values(), ids=SPECTRA)
+def test_what_has_no_visible_vectors_is_compiled(
+    function: Callable[[torch.Tensor], torch.Tensor], shape: tuple[int, ...]
+) -> None:
+    """A spectrum's values, and derivatives that don't depend on vectors' signs, twice."""
+    base = torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    found = []
+    for device in ("cpu", "mlirdev"):
+        x = base.clone().to(device).detach().requires_grad_()
+        with mlirdev.no_fallback():
+            value = function(x)
+            (first,) = torch.autograd.grad(value.pow(2).sum(), x, create_graph=True)
+            (second,) = torch.autograd.grad(first.pow(2).sum(), x)
+            found.append([v.detach().cpu() for v in (value, first, second)])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (4, 1), (3, 5), (2, 5, 3)])
+@pytest.mark.slow
+def test_singular_values_of_oblong_matrices(shape: tuple[int, ...]) -> None:
+    x = torch.randn(shape)
+    torch.testing.assert_close(L.svdvals(x.to("mlirdev")).cpu(), L.svdvals(x))
+    torch.testing.assert_close(L.pinv(x.to("mlirdev")).cpu(), L.pinv(x), rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_not_finite_has_no_singular_values() -> None:
+    x = torch.tensor([[float("nan"), 1.0], [1.0, 0.0]], device="mlirdev")
+    with pytest.raises(L.LinAlgError, match="non-finite values"):
+        L.svdvals(x)
