@@ -5,6 +5,8 @@ import copy
 import pytest
 import torch
 
+from mlirdev.options import options
+
 CASES = {}
 
 
@@ -246,9 +248,80 @@ def overlapping_as_strided_write(dev):
     return [x, x.as_strided((3, 2), (1, 1), 0)]
 
 
+@case
+def shifted_onto_itself(dev):
+    """What is read is partly what is written: element by element, as the CPU goes."""
+    x, y = torch.arange(8.0).view(2, 4).to(dev), torch.arange(8.0).view(2, 4).to(dev)
+    x[:, 1:] += x[:, :-1]
+    y[:, 1:].copy_(y[:, :-1])
+    return [x, y]
+
+
+@case
+def shifted_onto_itself_in_vmap(dev):
+    def run(row):
+        row = row.clone()
+        row[1:] += row[:-1]
+        return row.cumsum(0)
+
+    return [torch.vmap(run)(torch.arange(8.0).view(2, 4).to(dev) - 3)]
+
+
+@case
+def windows_are_written_twice(dev):
+    x = torch.zeros(5, device=dev)
+    x.unfold(0, 2, 1).add_(1)
+    return [x]
+
+
+@case
+def parts_that_do_not_meet(dev):
+    x = torch.arange(8.0).to(dev)
+    x[::2] += x[1::2]
+    x[4:].copy_(x[:4])
+    return [x]
+
+
+@case
+def bytes_of_bools(dev):
+    x = torch.tensor([True, False, True]).to(dev)
+    bytes_ = x.view(torch.uint8)
+    bytes_[0] = 3
+    x[1] = True
+    return [bytes_, x]
+
+
+@case
+def strides_of_copies(dev):
+    x = torch.zeros(3, 1, 2, device=dev).transpose(-2, 2)
+    y = torch.zeros(0, 3, device=dev)[None]
+    strides = [f(t).stride() for t in (x, y) for f in (torch.clone, torch.empty_like, torch.Tensor.double)]
+    return [torch.tensor(s).to(dev) for s in strides]
+
+
+REFUSED = {
+    "overlap": lambda x: x[1:].copy_(x[:-1]),
+    "row_onto_all": lambda x: x.add_(x[0]),
+    "transposed": lambda x: x.add_(x.t()),
+    "expanded": lambda x: x[0].expand(3, 3).add_(1),
+    "beyond": lambda x: x.as_strided((4, 4), (4, 1)),
+    "beyond_in_place": lambda x: x.as_strided_((4, 4), (4, 1)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_as_on_the_cpu(name, dev):
+    with pytest.raises(RuntimeError) as theirs:
+        REFUSED[name](torch.zeros(3, 3))
+    with options.override(fallback="allow"), pytest.raises(RuntimeError) as ours:
+        REFUSED[name](torch.zeros(3, 3, device=dev))
+    assert str(ours.value) == str(theirs.value)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_same_as_cpu(name, dev):
-    want, got = CASES[name]("cpu"), CASES[name](dev)
+    with options.override(fallback="allow"):
+        want, got = CASES[name]("cpu"), CASES[name](dev)
     for w, g in zip(want, got, strict=True):
         assert g.device.type == "mlirdev"
         torch.testing.assert_close(g.cpu(), w, rtol=1e-6, atol=1e-6)
