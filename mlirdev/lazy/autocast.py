@@ -1,11 +1,13 @@
 """Autocast on the device, by CUDA's lists (ATen/autocast_mode.h): which ops compute in the fast type, which in
 f32, and which in the widest type of their operands. All others fall through.
 
-Casts are recorded like any op and fuse into the kernel that reads them, so no cache of casted weights is kept.
+A parameter that is cast to the fast type stays cast until the outermost region ends, as on CUDA.
 """
 
 from __future__ import annotations
 
+import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +21,7 @@ _FAST = """
 _convolution _convolution.deprecated conv1d conv1d.padding conv2d conv2d.padding conv3d conv3d.padding conv_tbc
 conv_transpose1d conv_transpose2d.input conv_transpose3d.input convolution prelu addmm addmv addr matmul einsum mm mv
 linalg_vecdot linear addbmm baddbmm bmm chain_matmul linalg_multi_dot _thnn_fused_lstm_cell _thnn_fused_gru_cell
-lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell scaled_dot_product_attention
+lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell scaled_dot_product_attention _scaled_dot_product_flash_attention
 """
 _F32 = """
 acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow.Tensor_Scalar pow.Tensor_Tensor
@@ -27,6 +29,9 @@ pow.Scalar softplus layer_norm native_layer_norm group_norm frobenius_norm.dim n
 cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss nll_loss2d hinge_embedding_loss kl_div l1_loss
 smooth_l1_loss huber_loss mse_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss
 multi_margin_loss binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp norm.Scalar norm.ScalarOpt_dim
+rms_norm upsample_nearest1d _upsample_nearest_exact1d upsample_nearest2d _upsample_nearest_exact2d upsample_nearest3d
+_upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d _upsample_bilinear2d_aa upsample_trilinear3d
+upsample_bicubic2d _upsample_bicubic2d_aa
 """
 # These take a dtype= themselves: they are asked for an f32 result where they weren't asked for another.
 _F32_BY_DTYPE = """
@@ -50,6 +55,7 @@ def register() -> None:
             library.impl(name, make(_overload(name)), _KEY)  # type: ignore[no-untyped-call]
     library.impl("binary_cross_entropy", _refused, _KEY)  # type: ignore[no-untyped-call]
     _libraries.extend([rest, library])
+    _clear_with_pytorchs()
 
 
 def _overload(name: str) -> _Op:
@@ -110,7 +116,50 @@ def _flat(value: Any) -> list[Any]:
 def _cast(value: Any, dtype: torch.dtype) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(_cast(item, dtype) for item in value)
-    return value.to(dtype) if _is_castable(value) else value
+    if not _is_castable(value) or value.dtype is dtype:
+        return value
+    return _cast_once(value, dtype) if _is_kept(value, dtype) else value.to(dtype)
+
+
+# --- the cache of cast parameters ---------------------------------------------------------------------------
+
+# By the parameter's id: itself, its version, and what it was cast to.
+_kept: dict[int, tuple[weakref.ref[Tensor], int, Tensor]] = {}
+
+
+def _is_kept(value: Tensor, dtype: torch.dtype) -> bool:
+    """A leaf that gradients are asked for, where they are."""
+    return (
+        value.requires_grad
+        and value.is_leaf
+        and value.dtype is torch.float32
+        and dtype is torch.get_autocast_dtype(_DEVICE_TYPE)
+        and torch.is_grad_enabled()
+        and torch.is_autocast_cache_enabled()
+        and not value._is_view()
+        and not torch._C._functorch.is_functorch_wrapped_tensor(value)
+    )
+
+
+def _cast_once(value: Tensor, dtype: torch.dtype) -> Tensor:
+    known = _kept.get(id(value))
+    if known is not None and known[0]() is value and known[1] == value._version and known[2].dtype is dtype:
+        return known[2]
+    cast = value.to(dtype)
+    _kept[id(value)] = weakref.ref(value), value._version, cast
+    return cast
+
+
+def _clear_with_pytorchs() -> None:
+    """`torch.autocast` ends a region by this."""
+    original = torch.clear_autocast_cache
+
+    @functools.wraps(original)
+    def clear_autocast_cache() -> None:
+        _kept.clear()
+        original()
+
+    torch.clear_autocast_cache = clear_autocast_cache
 
 
 def _is_castable(value: Any) -> bool:

@@ -106,7 +106,7 @@ def _cell_in(source: Any, target: Tensor) -> Cell:
 def _retype(cell: Cell, shape: Shape, stride: Shape, dtype: torch.dtype) -> None:
     """Describe loaded bytes by the first tensor on them, so that reading it converts nothing."""
     layout = layout_of(shape, dtype)
-    loaded = cell.buffer is not None and cell.layout.dtype is torch.uint8
+    loaded = cell.buffer is not None and cell.layout.dtype is torch.uint8 and cell.layout.stride is None
     if loaded and layout.nbytes == cell.layout.nbytes and stride == contiguous_stride(shape):
         cell.layout, cell.trace = layout, None
 
