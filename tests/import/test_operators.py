@@ -22,8 +22,14 @@ FAST = {"lgamma", "erfcx", "airy_ai", "chebyshev_polynomial_v", "nextafter"}
 MANY = ("special", "complex")
 # Of complex numbers one precision and one length that has every kind of step.
 FAST |= {"movement", "sums", "arithmetic-single", "fourier-66", "grad", "grad-fourier"}
+# Gradients of samples in several modes: many kernels each.
+SLOW = {"grid_sample-grad", "grid_sample-nowhere", "grid_sample-volume", "pdist", "antialias"}
 CASES = [
-    pytest.param(case, id=f"{family}/{name}", marks=[pytest.mark.slow] if family in MANY and name not in FAST else [])
+    pytest.param(
+        case,
+        id=f"{family}/{name}",
+        marks=[pytest.mark.slow] if name in SLOW or (family in MANY and name not in FAST) else [],
+    )
     for family, make in ALL.items()
     for name, case in make()
 ]
