@@ -8,6 +8,7 @@
     linear_algebra   errors of factorisations    spectrum      eigenvalues, singular values, pseudoinverses
     reading      item, equal, allclose
     fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
+    grad_scaling what GradScaler asks
     ctc          lengths given as lists
     recurrent    LSTM, GRU and RNN over sequences, in PyTorch's own ops
     selecting    nonzero, masks as indices, …     uniqueness    unique and its kin: sizes that values decide
@@ -24,6 +25,7 @@ from mlirdev.lazy.composites import (
     ctc,
     factories,
     fused_optimizers,
+    grad_scaling,
     linear_algebra,
     ordering,
     random,
@@ -45,6 +47,7 @@ __all__ = [
     "ctc",
     "factories",
     "fused_optimizers",
+    "grad_scaling",
     "linear_algebra",
     "ordering",
     "random",
