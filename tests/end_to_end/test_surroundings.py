@@ -56,6 +56,40 @@ def test_a_read_only_cache_serves_what_it_has(program: Program, tmp_path: Path) 
     assert "Permission denied" in line
 
 
+def test_a_full_disk(program: Program, tmp_path: Path) -> None:
+    """Writes end in the middle, as on a full disk: right values, one line, nothing half-written; later all is well."""
+    cache = tmp_path / "cache"
+    full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))\n"
+    done = program(full + USE, MLIRDEV_CACHE_DIR=str(cache))
+    assert (done.stdout, done.returncode) == (SHOWN, 0)
+    (line,) = words(done.stderr)
+    assert str(cache) in line
+    assert "can't be written (File too large)" in line
+    assert [path for path in cache.rglob("*") if path.is_file()] == []
+    for _ in range(2):
+        done = program(USE, MLIRDEV_CACHE_DIR=str(cache))
+        assert (done.stdout, done.stderr, done.returncode) == (SHOWN, "", 0)
+    assert [path for path in cache.rglob("*") if path.suffix == ".part"] == []
+
+
+def test_a_cache_of_other_versions(program: Program, tmp_path: Path) -> None:
+    """What another version compiled is left alone; what an entry of another format says isn't believed."""
+    cache = tmp_path / "cache"
+    count = "import mlirdev\nprint(mlirdev.metrics.snapshot()['compiles'])\n"
+    other = "from mlirdev.compiler import fingerprint\nfingerprint._VERSIONS = ('torch',)\n"
+    for code, compiles in ((other + USE, 1), (USE, 1), (other + USE, 0)):
+        done = program(code + count, MLIRDEV_CACHE_DIR=str(cache))
+        assert (done.stdout, done.stderr) == (f"{SHOWN}{compiles}\n", "")
+    entries = sorted(cache.rglob("*.entry"))
+    assert len(entries) >= 4
+    for path in entries:
+        path.write_bytes(path.read_bytes().replace(b"mlirdev cache entry 1", b"mlirdev cache entry 0", 1))
+    done = program(USE + count, MLIRDEV_CACHE_DIR=str(cache))
+    assert done.stdout == f"{SHOWN}1\n"
+    assert all("damaged; it is removed and made again" in line for line in words(done.stderr))
+    assert program(USE + count, MLIRDEV_CACHE_DIR=str(cache)).stdout == f"{SHOWN}0\n"
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [

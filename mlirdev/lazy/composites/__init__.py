@@ -7,6 +7,7 @@
     sampling     distributions drawn by trial
     linear_algebra   errors of factorisations    spectrum      eigenvalues, singular values, pseudoinverses
     reading      item, equal, allclose
+    attention    the fast path of transformer layers in evaluation
     fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
     grad_scaling what GradScaler asks
     ctc          lengths given as lists
@@ -19,6 +20,7 @@ Importing this fills `handlers.HANDLERS` and `handlers.COMPOSITES`.
 
 from mlirdev.lazy.composites import (
     aliasing,
+    attention,
     batch_norm,
     convolution,
     copies,
@@ -41,6 +43,7 @@ from mlirdev.lazy.composites import (
 
 __all__ = [
     "aliasing",
+    "attention",
     "batch_norm",
     "convolution",
     "copies",
