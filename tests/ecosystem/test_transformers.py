@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 from transformers import (
     BertConfig,
@@ -110,6 +111,18 @@ def test_sampling_is_repeatable_and_likely() -> None:
             assert (chosen >= logits.topk(5).values[:, -1:]).all()
     assert torch.equal(draws[0], draws[1])
     assert not torch.equal(draws[0], draws[2])
+
+
+def test_a_saved_model_is_anyones(tmp_path: Path) -> None:
+    model = llama().to("mlirdev")
+    model.save_pretrained(tmp_path)
+    state = load_file(tmp_path / "model.safetensors")
+    for name, value in llama().state_dict().items():
+        assert torch.equal(state[name], value)
+    again = LlamaForCausalLM.from_pretrained(tmp_path, device_map="mlirdev")
+    assert again.device.type == "mlirdev"
+    with torch.no_grad():
+        assert torch.equal(again(tokens().to("mlirdev")).logits.cpu(), model(tokens().to("mlirdev")).logits.cpu())
 
 
 def train(device: str, folder: Path) -> tuple[PreTrainedModel, list[float]]:
