@@ -88,7 +88,8 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
         if any(t.device.type != DEVICE_TYPE for t in written):
             return run_on_cpu(op, args, kwargs, "data_dependent")
         usual = entry is not None and _is_usual(written, entry, call)
-        if not usual and order_matters(written, (*args, *kwargs.values())):
+        shapes = None if entry is None else [layout.shape for layout in entry.outputs[-len(written) :]]
+        if not usual and order_matters(written, (*args, *kwargs.values()), shapes):
             return run_on_cpu(op, args, kwargs, "overlap")
         if entry is not None:
             results: Sequence[Cell] = record(entry, call.cells, call.scalars)

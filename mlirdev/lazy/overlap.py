@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from mlirdev.lazy.chain import Shape
+from mlirdev.lazy.layouts import contiguous_stride
 from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, is_whole, offset_of, span
 
 # Elements up to which places are compared one by one; larger tensors overlap where their ranges do.
@@ -22,10 +23,11 @@ _EXACT = 1 << 22
 _Place = tuple[Shape, Shape, int, int]  # size, stride, offset, bytes of an element
 
 
-def order_matters(written: Sequence[Tensor], values: Sequence[Any]) -> bool:
-    """Does what comes out of writing these tensors depend on the order of the writes? `values` are all arguments."""
+def order_matters(written: Sequence[Tensor], values: Sequence[Any], shapes: Sequence[Shape] | None = None) -> bool:
+    """Does what comes out of writing these tensors depend on the order of the writes? `values` are all arguments;
+    `shapes` are what the tensors are resized to."""
     others: list[Tensor] | None = None
-    for target in written:
+    for i, target in enumerate(written):
         cell = cell_of(target)
         if not is_whole(target, cell) and _repeats(tuple(target.shape), target.stride()):
             return True
@@ -34,6 +36,8 @@ def order_matters(written: Sequence[Tensor], values: Sequence[Any]) -> bool:
         for other in others:
             if other is not target and other.device.type == DEVICE_TYPE and cell_of(other) is cell:
                 a, b = _place(target), _place(other)
+                if shapes is not None and shapes[i] != a[0]:
+                    a = tuple(shapes[i]), contiguous_stride(shapes[i]), a[2], a[3]
                 if a != b and _meet(a, b):
                     return True
     return False

@@ -156,3 +156,9 @@ def resize_(self: Tensor, size: Sequence[int], memory_format: torch.memory_forma
         strides = torch.empty(shape, device="meta", memory_format=memory_format).stride()
     grow(self, shape, span(shape, strides, offset_of(self)))
     return set_storage_offset(self, self.untyped_storage(), self.storage_offset(), shape, strides)
+
+
+@handles("addbmm_")
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """Alone among its like, this one resizes a target that the result doesn't fit."""
+    return torch.addbmm(self, batch1, batch2, beta=beta, alpha=alpha, out=self)

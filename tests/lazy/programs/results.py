@@ -111,9 +111,9 @@ def look(draw: Draw) -> str | None:
     x, t = found
     ways = ["sync()", "sync()", f"seen = {x}.detach().to('cpu', copy=True)"]
     if t.numel() < 100 and not t.dtype.is_complex:
-        ways += [f"seen = {x}.tolist()", f"seen = repr({x})"]
+        ways += [f"seen = {x}.data.tolist()", f"seen = repr({x})"]
     if t.numel() == 1:
-        ways.append(f"seen = {x}.item()")
+        ways.append(f"seen = {x}.data.item()")
     return draw.choice(ways)
 
 
