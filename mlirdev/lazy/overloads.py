@@ -22,6 +22,7 @@ from mlirdev.graph import Arg, Ref, ScalarRef, Size
 from mlirdev.lazy import meta
 from mlirdev.lazy.layouts import DTYPES, layout_of
 from mlirdev.lazy.lines import here, source_line
+from mlirdev.lazy.number_checks import CHECKED, check_numbers
 from mlirdev.lazy.operands import check_device, operand, operand_layout
 from mlirdev.lazy.record import record
 from mlirdev.lazy.specs import Meta, rule_for
@@ -66,6 +67,7 @@ class Overload:
         self.op = op
         self.name = str(op)
         self.table: dict[Any, Entry | None] = {}
+        self.holds_numbers = self.name in CHECKED
         tables.append(self.table)
 
     # Of 1,600 overloads a program calls fifty, so what is known about the arguments waits for the first call.
@@ -142,6 +144,8 @@ class Overload:
         entry = self.table.get(key, _MISSING)
         if entry is _MISSING:
             entry = self.table[key] = self._intern(self._bind(args, kwargs), call)
+        if self.holds_numbers and isinstance(entry, Entry):
+            check_numbers(self.name, call.scalars, entry.layout.dtype)
         return entry, call  # type: ignore[return-value]  # not _MISSING
 
     def _intern(self, full: list[Any], call: Call) -> Entry | None:

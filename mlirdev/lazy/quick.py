@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from mlirdev.lazy.lines import forward, getframe, is_grad_enabled, is_user_file, sequence_number, where_of
+from mlirdev.lazy.number_checks import CHECKED
 from mlirdev.lazy.overloads import Overload, Scalar, tables
 from mlirdev.lazy.storage import create, whole_cell
 from mlirdev.lazy.trace import Cell, Entry, Trace, current_trace, enter, recorder
@@ -200,6 +201,8 @@ def binary_(find: FindOverload, slow: Handler) -> Handler:
 def shortened(op: torch._ops.OpOverload, find: FindOverload, slow: Handler, in_place: bool) -> Handler:
     """`slow`, behind the short way that fits the schema of `op`, if one does. `find` gives the functional overload."""
     schema = op._schema
+    if str(op).replace("_.", ".") in CHECKED:
+        return slow
     positional = [a for a in schema.arguments if not a.kwarg_only]
     if any(a.has_default_value() for a in positional):
         return slow

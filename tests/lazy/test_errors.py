@@ -139,3 +139,34 @@ def test_a_custom_op_works_at_once(dev):
 
     with options.override(fallback="allow"):
         assert twice(torch.ones(3, device=dev)).tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("device", ["cpu", "mlirdev"])
+@pytest.mark.parametrize(
+    ("dtype", "value", "refused"),
+    [
+        (torch.int8, 300, True),
+        (torch.int8, float("nan"), True),
+        (torch.uint8, -1, False),
+        (torch.uint8, -300, True),
+        (torch.int32, 1 << 40, True),
+        (torch.float16, 1e9, True),
+        (torch.float16, float("inf"), False),
+        (torch.float32, -1e300, True),
+        (torch.bool, 300, False),
+    ],
+)
+def test_numbers_must_fit_what_they_fill(device: str, dtype: torch.dtype, value: float, refused: bool) -> None:
+    x = torch.ones(3, dtype=dtype, device=device)
+    ways = [
+        lambda: x.clone().fill_(value),
+        lambda: torch.full((3,), value, dtype=dtype, device=device),
+        lambda: x.masked_fill(x > 0, value),
+        lambda: x.new_full((2,), value),
+    ]
+    for way in ways + ways:  # the second time the call is known
+        if refused:
+            with pytest.raises(RuntimeError, match="without overflow"):
+                way()
+        else:
+            way().cpu()

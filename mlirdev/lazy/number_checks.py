@@ -1,0 +1,45 @@
+"""Numbers that become elements must fit their dtype, as in eager: `fill_`, `full`, `masked_fill`, `clamp`, ….
+
+Other ops take any number, and convert it as C++ does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+_NAMES = """
+fill.Scalar full.default full_like.default new_full.default scalar_tensor.default masked_fill.Scalar clamp.default
+clamp_min.default clamp_max.default index_fill.int_Scalar
+"""
+CHECKED = frozenset(f"aten.{name}" for name in _NAMES.split())
+_CPP = {
+    torch.uint8: "uint8_t",
+    torch.int8: "int8_t",
+    torch.int16: "int16_t",
+    torch.int32: "int",
+    torch.int64: "int64_t",
+    torch.float16: "c10::Half",
+    torch.bfloat16: "c10::BFloat16",
+    torch.float32: "float",
+}
+
+
+def check_numbers(op: str, numbers: Sequence[float], dtype: torch.dtype) -> None:
+    """Raise RuntimeError for a number that isn't within the dtype of the op's result. Infinities are within floats, and
+    a negative integer is within an unsigned type where its absolute value is."""
+    name = _CPP.get(dtype)
+    if name is None or (op == "aten.scalar_tensor.default" and dtype.is_floating_point and dtype.itemsize == 2):
+        return
+    for number in numbers:
+        if not _fits(number, dtype):
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def _fits(number: float, dtype: torch.dtype) -> bool:
+    if dtype.is_floating_point:
+        return not torch.finfo(dtype).max < abs(number) < float("inf")
+    info = torch.iinfo(dtype)
+    least = -info.max if info.min == 0 and type(number) is int else info.min
+    return least <= number <= info.max
