@@ -25,7 +25,7 @@ from torch_mlir import ir
 
 from mlirdev.graph import Node, Ref
 
-from .dims import Shape
+from .dims import Shape, static
 from .emitter import Emitter
 
 Operand = Union["Number", int, float]
@@ -143,7 +143,7 @@ def as_one_op(emit: Emit) -> Emit:
     def emit_together(e: Emitter, node: Node) -> Sequence[ir.Value]:
         for spec in (*(e.spec(a) for a in node.args if isinstance(a, Ref)), *node.results):
             for dim in spec.shape:
-                e.dim(dim)  # sizes are computed once: here, where all that follows can use them
+                static(dim)  # grouping can't look into the region for sizes that are known only when run
         draft = ir.Operation.create("scf.execute_region", regions=1)
         block = _block(draft, 0, [])
         with ir.InsertionPoint(block):
