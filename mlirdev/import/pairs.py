@@ -28,7 +28,9 @@ def complex_of(part: DType) -> DType:
 
 def is_complex(node: Node, specs: Sequence[TensorSpec]) -> bool:
     """Whether complex numbers take part."""
-    return any(s.dtype.is_complex for s in node.results) or any(specs[o].dtype.is_complex for o in node.operands())
+    if any(s.dtype.is_complex for s in node.results) or any(specs[o].dtype.is_complex for o in node.operands()):
+        return True
+    return any(isinstance(arg, complex) for arg in node.args)
 
 
 def parts(x: Tensor) -> tuple[Tensor, Tensor]:
