@@ -123,6 +123,7 @@ def moved(value: Any) -> Any:
     return type(value)(map(moved, value)) if isinstance(value, (list, tuple)) else value
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Using torch.cross without")
 @pytest.mark.filterwarnings("ignore:torch.chain_matmul is deprecated")
 @pytest.mark.parametrize(("name", "module", "dtype"), KINDS)
@@ -141,6 +142,7 @@ def test_pytorchs_test_lists(name: str, module: Any, dtype: torch.dtype) -> None
 # --- modules, regions, the cache, the scaler -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize(
     ("make", "shape"),

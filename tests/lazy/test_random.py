@@ -194,6 +194,7 @@ DISCRETE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_kolmogorov_smirnov(dev, name, dtype):
@@ -205,6 +206,7 @@ def test_kolmogorov_smirnov(dev, name, dtype):
     assert distance * math.sqrt(N) < 1.95  # p = 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", DISCRETE)
 def test_shares_of_each_number(dev, name, dtype):
@@ -229,6 +231,7 @@ def test_an_exponential_is_never_zero(dev):
     assert torch.empty(1 << 16, device=dev).exponential_().min().item() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("low", [-(1 << 63), -(1 << 62), 0])
 @pytest.mark.parametrize("span", [3 << 30, 1 << 40, 3 << 61, (1 << 63) - 1])
 def test_wide_integers_have_no_bias(dev, low, span):
