@@ -16,7 +16,7 @@ from torch import Tensor
 
 from mlirdev.lazy.chain import Shape
 from mlirdev.lazy.layouts import contiguous_stride
-from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, is_whole, offset_of, span
+from mlirdev.lazy.storage import offset_of, span
 
 # Elements up to which places are compared one by one; larger tensors overlap where their ranges do.
 _EXACT = 1 << 22
@@ -26,21 +26,27 @@ _Place = tuple[Shape, Shape, int, int]  # size, stride, offset, bytes of an elem
 def order_matters(written: Sequence[Tensor], values: Sequence[Any], shapes: Sequence[Shape] | None = None) -> bool:
     """Does what comes out of writing these tensors depend on the order of the writes? `values` are all arguments;
     `shapes` are what the tensors are resized to."""
-    others: list[Tensor] | None = None
     for i, target in enumerate(written):
-        cell = cell_of(target)
-        if not is_whole(target, cell) and _repeats(tuple(target.shape), target.stride()):
+        if not target.is_contiguous() and _repeats(tuple(target.shape), target.stride()):
             return True
-        if others is None:
-            others = list(tensors_in(values))
-        for other in others:
-            if other is not target and other.device.type == DEVICE_TYPE and cell_of(other) is cell:
-                a, b = _place(target), _place(other)
-                if shapes is not None and shapes[i] != a[0]:
-                    a = tuple(shapes[i]), contiguous_stride(shapes[i]), a[2], a[3]
-                if a != b and _meet(a, b):
-                    return True
+        storage = target.untyped_storage()
+        for value in values:
+            if value is target or not isinstance(value, (Tensor, list, tuple)):
+                continue
+            for other in (value,) if isinstance(value, Tensor) else tensors_in(value):
+                if other is not target and other.untyped_storage() is storage:
+                    shape = tuple(target.shape) if shapes is None else tuple(shapes[i])
+                    if _conflict(target, shape, other):
+                        return True
     return False
+
+
+def _conflict(target: Tensor, shape: Shape, other: Tensor) -> bool:
+    """Are parts of the target, once it has this shape, other elements of `other`?"""
+    a, b = _place(target), _place(other)
+    if shape != a[0]:
+        a = shape, contiguous_stride(shape), a[2], a[3]
+    return a != b and _meet(a, b)
 
 
 def tensors_in(values: Sequence[Any]) -> Iterator[Tensor]:

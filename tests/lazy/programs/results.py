@@ -52,6 +52,7 @@ def moved(draw: Draw, x: str, t: Tensor) -> str | None:
 
 def like(draw: Draw, x: str, t: Tensor) -> str:
     dtype = draw.choice(DTYPES)
+    strides = torch.empty_like(t).stride()  # without gaps, which nothing would fill
     form = draw.choice(("", "", ", memory_format=torch.contiguous_format", ", memory_format=torch.preserve_format"))
     return draw.choice((
         f"torch.zeros_like({x}{form})",
@@ -60,7 +61,7 @@ def like(draw: Draw, x: str, t: Tensor) -> str:
         f"{x}.new_zeros((2, 3))",
         f"torch.full_like({x}, 2)",
         f"torch.ones_like({x}, dtype=torch.{dtype})",
-        f"{x}.new_empty_strided({tuple(t.shape)}, {t.stride()}).fill_(2)",
+        f"{x}.new_empty_strided({tuple(t.shape)}, {strides}).fill_(2)",
         f"{x}.to(torch.{dtype}, copy=True)",
     ))  # fmt: skip
 
