@@ -93,6 +93,7 @@ def _on_cpu(
     after it, or what it raises."""
     memory: dict[Cell, Tensor] = {}
     stand_ins: dict[int, Tensor] = {}
+    same: dict[int, Tensor] = {}
 
     def stand_in(value: Any, apart: Mapping[int, Layout] = apart) -> Any:
         if isinstance(value, torch.device):
@@ -100,8 +101,12 @@ def _on_cpu(
         if not isinstance(value, Tensor) or value.device.type != DEVICE_TYPE:
             return value
         layout = apart.get(id(value))
-        stand_ins[id(value)] = _laid_out(value, memory) if layout is None else _numbers(layout.shape, layout.dtype)
-        return stand_ins[id(value)]
+        if layout is not None:
+            made = _numbers(layout.shape, layout.dtype)
+        else:  # one for all places of a tensor: eager asks whether `out=` is the very operand
+            made = same.setdefault(id(value), _laid_out(value, memory))
+        stand_ins[id(value)] = made
+        return made
 
     # Where the targets are named by `out=`, an operand that is one of them stays where it is; the targets' own
     # stand-ins come last, and are those that are kept.

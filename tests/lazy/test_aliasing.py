@@ -304,6 +304,7 @@ REFUSED = {
     "row_onto_all": lambda x: x.add_(x[0]),
     "transposed": lambda x: x.add_(x.t()),
     "expanded": lambda x: x[0].expand(3, 3).add_(1),
+    "out_is_a_smaller_operand": lambda x: torch.add(x[None], x, out=x),
     "beyond": lambda x: x.as_strided((4, 4), (4, 1)),
     "beyond_in_place": lambda x: x.as_strided_((4, 4), (4, 1)),
 }
