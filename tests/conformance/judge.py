@@ -20,7 +20,7 @@ from torch.testing._internal.opinfo.core import OpInfo
 
 import mlirdev
 
-from .samples import UNINITIALISED, Call, calls, cotangents, difference, tensors
+from .samples import UNINITIALISED, Call, calls, cotangents, difference, gradient_difference, tensors
 
 DEVICE = torch.device("mlirdev")
 CPU = torch.device("cpu")
@@ -99,7 +99,7 @@ def _judge_backward(
         return
     before = _fallbacks()
     try:
-        _demand(difference(_gradients(call, *on_device), wanted, dtype, scale=5))
+        _demand(gradient_difference(_gradients(call, *on_device), wanted, dtype))
         mlirdev.sync()
     except Exception as error:
         _worsen(verdict, "backward", error)

@@ -132,6 +132,7 @@ def to_copy(rw: Rewriter, node: Node) -> Tensor:
     "aten.alias_copy.default",
     "aten.detach_copy.default",
     "aten.positive.default",
+    "aten.conj_physical.default",
 )
 def same(rw: Rewriter, node: Node) -> Tensor:
     """Values are immutable: a copy is the value itself."""
