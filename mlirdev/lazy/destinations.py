@@ -19,12 +19,23 @@ from torch.utils._pytree import tree_map
 
 from mlirdev.lazy.layouts import Layout
 from mlirdev.lazy.overlap import tensors_in
+from mlirdev.lazy.overloads import Overload
 from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, offset_of
-from mlirdev.lazy.trace import Cell
+from mlirdev.lazy.trace import Cell, Entry
 
 Strides = tuple[int, ...]
 Dims = tuple[Strides, Strides]  # sizes and strides
 _answers: dict[Any, Exception | list[Dims]] = {}
+# Where a result's dtype isn't given, these compute in that of the tensor they write: operands are cast before.
+_COMPUTED_IN_PLACE = frozenset({"sum", "nansum", "mean", "nanmean", "prod", "cumsum", "cumprod"})
+
+
+def dtype_for(overload: Overload, entry: Entry, kwargs: Mapping[str, Any], written: Sequence[Tensor]) -> dict[str, Any]:
+    """The `dtype` argument that eager adds to a call that writes these tensors, if it adds one."""
+    dtype = written[0].dtype
+    if dtype is entry.layout.dtype or kwargs.get("dtype") is not None:
+        return {}
+    return {"dtype": dtype} if overload.name.split(".")[1] in _COMPUTED_IN_PLACE else {}
 
 
 def agree_on_destinations(

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from mlirdev.lazy import views
-from mlirdev.lazy.destinations import Strides, agree_on_destinations
+from mlirdev.lazy.destinations import Strides, agree_on_destinations, dtype_for
 from mlirdev.lazy.fallback import run_on_cpu
 from mlirdev.lazy.handlers import SELECTIONS
 from mlirdev.lazy.overlap import order_matters
@@ -87,12 +87,15 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
         entry, call = functional.resolve(args, call_kwargs)
         if any(t.device.type != DEVICE_TYPE for t in written):
             return run_on_cpu(op, args, kwargs, "data_dependent")
-        usual = entry is not None and _is_usual(written, entry, call)
+        usual = entry is not None and _is_usual(written, entry, call, reads=0 if targets.out else 1)
         shapes = None if entry is None else [layout.shape for layout in entry.outputs[-len(written) :]]
         if not usual and order_matters(written, (*args, *kwargs.values()), shapes):
             return run_on_cpu(op, args, kwargs, "overlap")
         if entry is not None:
-            results: Sequence[Cell] = record(entry, call.cells, call.scalars)
+            given = dtype_for(functional, entry, call_kwargs, written)
+            computed, call = functional.resolve(args, call_kwargs | given) if given else (entry, call)
+            assert computed is not None
+            results: Sequence[Cell] = record(computed, call.cells, call.scalars)
         elif short_name(functional.op) in SELECTIONS:
             results = _selected(functional.op, args, call_kwargs)
         elif torch.Tag.nondeterministic_seeded in functional.op.tags:
@@ -102,7 +105,8 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
         results = results[-len(written) :]
         strides: Sequence[Strides | None] = [None] * len(written)
         if not usual:
-            strides = agree_on_destinations(op, args, kwargs, written, [v.layout for v in results], call.key)
+            layouts = [v.layout for v in results] if entry is None else entry.outputs[-len(written) :]
+            strides = agree_on_destinations(op, args, kwargs, written, layouts, call.key)
         for tensor, value, stride in zip(written, results, strides, strict=True):
             store(tensor, value, stride, resize=targets.out)
         return targets.returned(written)
@@ -121,13 +125,14 @@ def _selected(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Cell]
     return [read(t) for t in (answer if isinstance(answer, (tuple, list)) else [answer])]
 
 
-def _is_usual(written: Sequence[Tensor], entry: Entry, call: Call) -> bool:
-    """Are all tensors whole, and the targets laid out as the results? Then there is nothing to check."""
+def _is_usual(written: Sequence[Tensor], entry: Entry, call: Call, reads: int) -> bool:
+    """Are all tensors whole, the targets laid out as the results, and none read by another operand than itself, of
+    which there are `reads`? Then there is nothing to check."""
     if not call.whole:
         return False
     for tensor, layout in zip(written, entry.outputs[-len(written) :], strict=True):
         cell = whole_cell(tensor)
-        if cell is None or cell.layout is not layout:
+        if cell is None or cell.layout is not layout or call.cells.count(cell) > reads:
             return False
     return True
 

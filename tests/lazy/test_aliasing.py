@@ -93,6 +93,15 @@ def out_casts(dev):
 
 
 @case
+def out_says_in_which_dtype_it_is_computed(dev):
+    x = (torch.arange(24.0).view(4, 6) / 4 - 3).to(dev)
+    dtypes = (torch.int32, torch.float64, torch.bfloat16, torch.bool)
+    outs = [torch.cumsum(x, 1, out=torch.empty(4, 6, dtype=dtype, device=dev)) for dtype in dtypes[:3]]
+    sums = [torch.sum(x, 1, out=torch.empty(4, dtype=dtype, device=dev)) for dtype in dtypes]
+    return [*outs, *sums, torch.mean(x, 1, out=torch.empty(4, dtype=torch.float64, device=dev))]
+
+
+@case
 def out_is_a_view(dev):
     x = torch.zeros(4, 3, device=dev)
     torch.add(torch.ones(3, device=dev), 1, out=x[2])
@@ -305,6 +314,9 @@ REFUSED = {
     "transposed": lambda x: x.add_(x.t()),
     "expanded": lambda x: x[0].expand(3, 3).add_(1),
     "out_is_a_smaller_operand": lambda x: torch.add(x[None], x, out=x),
+    "size_1_with_another_stride": lambda x: x[:1].add_(x[0:1:3]),
+    "size_1_with_another_stride_multiplied": lambda x: (y := x.sum(0, keepdim=True)).mul_(y[0:1:3]),
+    "out_is_of_another_stride": lambda x: torch.neg(y := x.sum(0, keepdim=True), out=y[0:1:3]),
     "beyond": lambda x: x.as_strided((4, 4), (4, 1)),
     "beyond_in_place": lambda x: x.as_strided_((4, 4), (4, 1)),
 }

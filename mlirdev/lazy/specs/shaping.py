@@ -98,11 +98,22 @@ def roll(self: Meta, shifts: tuple[int, ...], dims: tuple[int, ...] = ()) -> Out
             len(shifts) == len(dims),
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}",
         )
-    for dim in dims:
+    rolled = self if dims else Meta(self.shape, self.dtype)
+    for shift, dim in zip(shifts, dims, strict=False):
         if not self.shape:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        wrap_dim(dim, len(self.shape))
-    return OutSpec(self.shape, self.dtype, like_strides(self) if dims and 0 in self.shape else None)
+        rolled = _rolled(rolled, shift, wrap_dim(dim, len(self.shape)))
+    return OutSpec(self.shape, self.dtype, rolled.stride)
+
+
+def _rolled(self: Meta, shift: int, dim: int) -> Meta:
+    """The two parts of one dim, concatenated the other way round, as the CPU's kernel does it."""
+    if 0 in self.shape:
+        return Meta(self.shape, self.dtype, like_strides(self))
+    size, strides = self.shape[dim], strides_of(self)
+    first = shift % size
+    parts = [Meta((*self.shape[:dim], n, *self.shape[dim + 1 :]), self.dtype, strides) for n in (first, size - first)]
+    return Meta(self.shape, self.dtype, cat(tuple(parts), dim).stride)
 
 
 def rot90(self: Meta, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> OutSpec:

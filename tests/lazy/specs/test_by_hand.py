@@ -50,6 +50,11 @@ CALLS: list[Callable[[], Any]] = [
     lambda: aten.fill.Tensor(f32(3, 2), torch.tensor(1.0)),
     lambda: aten.unsafe_split_with_sizes(f32(5, 2), [2, 3]),
     lambda: aten.squeeze_copy.dims(f32(1, 3, 1), [0, 2]),
+    lambda: aten.roll(f32(2, 3, 4, 4).to(memory_format=torch.channels_last), [1], [0]),
+    lambda: aten.roll(f32(2, 3, 4, 4).to(memory_format=torch.channels_last), [1, -1], [2, 1]),
+    lambda: aten.roll(f32(2, 3, 4, 4).to(memory_format=torch.channels_last), [1]),
+    lambda: aten.roll(f32(2, 3, 4, 4).to(memory_format=torch.channels_last), [4], [2]),
+    lambda: aten.roll(f32(2, 3, 4, 4).permute(2, 3, 0, 1), [1], [0]),
     lambda: aten._unsafe_index_put(f32(3, 4), [torch.zeros(2, dtype=torch.int64)], f32(4)),
     lambda: aten._unsafe_index(f32(3, 4), [None, torch.zeros(2, dtype=torch.int64)]),
 ]
