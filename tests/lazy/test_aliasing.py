@@ -317,6 +317,11 @@ REFUSED = {
     "size_1_with_another_stride": lambda x: x[:1].add_(x[0:1:3]),
     "size_1_with_another_stride_multiplied": lambda x: (y := x.sum(0, keepdim=True)).mul_(y[0:1:3]),
     "out_is_of_another_stride": lambda x: torch.neg(y := x.sum(0, keepdim=True), out=y[0:1:3]),
+    "copy_of_more": lambda x: x[:1].copy_(x + 1),
+    "copy_of_other_sizes": lambda x: x.copy_(x[:2] + 1),
+    "copy_of_more_dims": lambda x: x[0, 0].copy_(x[1, 1:2]),
+    "copy_of_nothing": lambda x: x.copy_(x[:0]),
+    "copy_of_more_from_the_host": lambda x: x[:1].copy_(torch.ones(3, 3)),
     "beyond": lambda x: x.as_strided((4, 4), (4, 1)),
     "beyond_in_place": lambda x: x.as_strided_((4, 4), (4, 1)),
 }

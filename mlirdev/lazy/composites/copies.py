@@ -15,6 +15,7 @@ from mlirdev.lazy.handlers import handles
 from mlirdev.lazy.layouts import contiguous_stride
 from mlirdev.lazy.operands import check_device
 from mlirdev.lazy.overlap import order_matters
+from mlirdev.lazy.specs.checks import broadcast, require
 from mlirdev.lazy.specs.layout import like_strides
 from mlirdev.lazy.specs.types import Meta
 from mlirdev.lazy.storage import DEVICE_TYPE, new_tensor, read, relabelled, write
@@ -91,6 +92,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if self.device.type != DEVICE_TYPE:
         _copy_to_host(self.detach(), src, non_blocking)
         return self
+    if self.shape != src.shape:
+        _check_sizes(tuple(self.shape), tuple(src.shape))
     if order_matters([self], [src]):
         result: Tensor = run_on_cpu(aten.copy_.default, (self, src), {}, "overlap")
         return result
@@ -100,6 +103,11 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         value = views.expand(value, tuple(self.shape))
     write(self, value)
     return self
+
+
+def _check_sizes(target: Shape, source: Shape) -> None:
+    common = broadcast(target, source)
+    require(common == target, f"output with shape {list(target)} doesn't match the broadcast shape {list(common)}")
 
 
 def _copy_to_host(target: Tensor, src: Tensor, non_blocking: bool) -> None:
