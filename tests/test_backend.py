@@ -357,4 +357,4 @@ def test_amp_names_the_device() -> None:
     assert scaler.scale(ones()).tolist() == [65536.0] * 4
     with M.amp.autocast():
         assert torch.is_autocast_enabled("mlirdev")
-        assert torch.get_autocast_dtype("mlirdev") is torch.bfloat16
+        assert torch.get_autocast_dtype("mlirdev") is torch.float16
