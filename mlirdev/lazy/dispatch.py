@@ -87,7 +87,7 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
         entry, call = functional.resolve(args, call_kwargs)
         if any(t.device.type != DEVICE_TYPE for t in written):
             return run_on_cpu(op, args, kwargs, "data_dependent")
-        usual = entry is not None and _is_usual(written, entry, call, reads=0 if targets.out else 1)
+        usual = entry is not None and _is_usual(written, entry, call)
         shapes = None if entry is None else [layout.shape for layout in entry.outputs[-len(written) :]]
         if not usual and order_matters(written, (*args, *kwargs.values()), shapes):
             return run_on_cpu(op, args, kwargs, "overlap")
@@ -125,14 +125,13 @@ def _selected(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Cell]
     return [read(t) for t in (answer if isinstance(answer, (tuple, list)) else [answer])]
 
 
-def _is_usual(written: Sequence[Tensor], entry: Entry, call: Call, reads: int) -> bool:
-    """Are all tensors whole, the targets laid out as the results, and none read by another operand than itself, of
-    which there are `reads`? Then there is nothing to check."""
+def _is_usual(written: Sequence[Tensor], entry: Entry, call: Call) -> bool:
+    """Are all tensors whole, and the targets laid out as the results? Then there is nothing to check."""
     if not call.whole:
         return False
     for tensor, layout in zip(written, entry.outputs[-len(written) :], strict=True):
         cell = whole_cell(tensor)
-        if cell is None or cell.layout is not layout or call.cells.count(cell) > reads:
+        if cell is None or cell.layout is not layout:
             return False
     return True
 

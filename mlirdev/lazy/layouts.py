@@ -50,10 +50,11 @@ class Layout:
 
     `quick_dtype` is what a tensor's dtype is compared with on the hot path: None, so that they never take it,
     for complex dtypes, whose tensors may carry a conjugate bit, for strides, and for tensors without elements,
-    whose strides PyTorch's constructor gets wrong.
+    whose strides PyTorch's constructor gets wrong. `exact_stride` is what a contiguous tensor's strides are compared
+    with where they could be others, since some dim is of size 1.
     """
 
-    __slots__ = ("dtype", "nbytes", "quick_dtype", "row_major", "shape", "spec", "stride")
+    __slots__ = ("dtype", "exact_stride", "nbytes", "quick_dtype", "row_major", "shape", "spec", "stride")
 
     def __init__(self, shape: torch.Size, dtype: torch.dtype, stride: tuple[int, ...] | None) -> None:
         self.shape = shape
@@ -61,6 +62,7 @@ class Layout:
         self.stride = stride
         # Strides of dims of size 1 may be any, and still the elements lie in memory as a contiguous tensor's.
         self.row_major = stride is None or _is_row_major(shape, stride)
+        self.exact_stride = contiguous_stride(shape) if 1 in shape else None
         self.quick_dtype = None if dtype.is_complex or stride is not None or 0 in shape else dtype
         self.spec = TensorSpec(tuple(shape), dtype_of(dtype))
         self.nbytes = math.prod(shape) * dtype.itemsize

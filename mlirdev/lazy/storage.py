@@ -70,14 +70,16 @@ def is_whole(tensor: Tensor, cell: Cell) -> bool:
 
 
 def whole_cell(tensor: Any) -> Cell | None:
-    """The cell of a tensor that shows its storage's value as it is, contiguous; None for anything else."""
+    """The cell of a tensor that shows its storage's value as it is, contiguous; None for anything else, such as
+    strides of dims of size 1 that a contiguous tensor doesn't have: results' strides follow from them."""
     try:
         cell: Cell = tensor.untyped_storage().cell
     except AttributeError:  # a number, or a CPU tensor
         return None
     layout = cell.layout
     if tensor.dtype is layout.quick_dtype and tensor.shape == layout.shape and tensor.is_contiguous():
-        return cell
+        exact = layout.exact_stride
+        return cell if exact is None or tensor.stride() == exact else None
     return None
 
 

@@ -308,6 +308,13 @@ def strides_of_copies(dev):
     return [torch.tensor(s).to(dev) for s in strides]
 
 
+@case
+def strides_of_size_1_are_results_too(dev):
+    made = [torch.empty_strided((2, 4, 1), strides, device=dev) for strides in ((4, 1, 1), (4, 1, 4), (4, 1, 1))]
+    strides = [result.stride() for t in made for result in (t > -3.0, t > t, t - t[:1], t.mul_(2.0), t.abs())]
+    return [torch.tensor(s).to(dev) for s in strides]
+
+
 REFUSED = {
     "overlap": lambda x: x[1:].copy_(x[:-1]),
     "row_onto_all": lambda x: x.add_(x[0]),

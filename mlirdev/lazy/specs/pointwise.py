@@ -116,6 +116,12 @@ def add(self: Meta, other: Any, alpha: Any = 1) -> OutSpec:
     return elementwise((self, other), promoted)
 
 
+def subtract_from(self: Meta, other: Any, alpha: Any = 1) -> OutSpec:
+    """rsub: eager calls sub with the operands swapped, and the first one's strides count for more."""
+    spec = subtract(self, other, alpha)
+    return elementwise((other, self), spec.dtype)
+
+
 def round_decimals(self: Meta, decimals: int) -> OutSpec:
     if is_integral(self.dtype):
         not_implemented("round_cpu" if decimals else "round_vml_cpu", self.dtype)
@@ -264,7 +270,8 @@ TABLE: Table = {
     ),
     **rows(pointwise(2), "logaddexp logaddexp2 igamma igammac gcd lcm fmax fmin"),
     **rows(pointwise(2), "maximum minimum"),
-    **rows(subtract, "sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar"),
+    **rows(subtract, "sub.Tensor sub.Scalar"),
+    **rows(subtract_from, "rsub.Tensor rsub.Scalar"),
     **rows(
         pointwise(2, integers_only("bitwise_and_cpu")),
         "bitwise_and.Tensor bitwise_and.Scalar bitwise_and.Scalar_Tensor",

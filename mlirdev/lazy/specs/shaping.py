@@ -64,15 +64,20 @@ def stack(tensors: tuple[Meta, ...], dim: int = 0) -> OutSpec:
             f"entry {position}",
         )
     dim = wrap_dim(dim, len(first) + 1)
+    shape = (*first[:dim], len(tensors), *first[dim:])
     if all(meta.stride is None for meta in tensors):
-        return OutSpec((*first[:dim], len(tensors), *first[dim:]), result_dtype(tensors))
-    return cat(tuple(_unsqueezed(meta, dim) for meta in tensors), dim)
+        return OutSpec(shape, result_dtype(tensors))
+    if dim == len(first):
+        return cat(tuple(_unsqueezed(meta) for meta in tensors), dim)
+    joined = cat(tensors, dim)  # of which eager returns a view
+    strides = viewed_strides(joined.shape, joined.stride or contiguous_strides(joined.shape), shape)
+    assert strides is not None  # one can always split a dim
+    return OutSpec(shape, joined.dtype, normal(shape, strides))
 
 
-def _unsqueezed(meta: Meta, dim: int) -> Meta:
-    strides = strides_of(meta)
-    step = meta.shape[dim] * strides[dim] if dim < len(strides) else 1
-    return Meta((*meta.shape[:dim], 1, *meta.shape[dim:]), meta.dtype, (*strides[:dim], step, *strides[dim:]))
+def _unsqueezed(meta: Meta) -> Meta:
+    """With a last dim of size 1."""
+    return Meta((*meta.shape, 1), meta.dtype, (*strides_of(meta), 1))
 
 
 def repeat(self: Meta, repeats: Shape) -> OutSpec:

@@ -47,7 +47,6 @@ STRIDES_MAY_DIFFER = {
     "aten.ldexp.Tensor",  # transposed exponents: eager's power is laid out differently per dtype
     "aten.linalg_solve_triangular.default",  # eager avoids copies by what happens to be contiguous
     "aten.pixel_unshuffle.default",  # empty tensors come back as they are
-    "aten.stack.default",  # channels-last images are stacked in a layout of their own
 }
 
 # As on CUDA: whose bag each index is in and the bags' sizes are always told.
