@@ -183,8 +183,6 @@ def binary_(find: FindOverload, slow: Handler) -> Handler:
         b = None if kind in _NUMBERS else whole_cell(other)
         if b is None and kind not in _NUMBERS:
             return slow(self, other)
-        if b is a and other is not self:  # strides of dims of size 1 may differ, which eager refuses
-            return slow(self, other)
         key = (a.layout, kind if b is None else b.layout)
         entry = table[key] if key in table else table.learn(key, [self, other], a)
         if entry is None:
