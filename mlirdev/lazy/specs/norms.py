@@ -195,7 +195,9 @@ def flash_attention(query: Meta, key: Meta, value: Meta, *_: Any) -> tuple[OutSp
     batch, heads, length, _size = query.shape
     wide = torch.float64 if query.dtype is torch.float64 else torch.float32
     sums = (batch, heads, length)
-    return OutSpec(query.shape, query.dtype), OutSpec(sums, wide, normal(sums, (length * heads, 1, heads)))
+    return OutSpec(query.shape, query.dtype, like_strides(query)), OutSpec(
+        sums, wide, normal(sums, (length * heads, 1, heads))
+    )
 
 
 def flash_attention_backward(grad_out: Meta, query: Meta, key: Meta, value: Meta, *_: Any) -> tuple[OutSpec, ...]:
