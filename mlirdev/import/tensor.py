@@ -19,6 +19,9 @@ from .dims import Shape
 if TYPE_CHECKING:
     from .rewriter import Rewriter
 
+# Sums of so many f32 run in f64: at memory's speed, since they don't fit into the nearest cache.
+LONG_SUM = 8192
+
 Number = Union[bool, int, float, complex, ScalarRef, Size]
 Operand = Union["Tensor", Number]
 
@@ -174,7 +177,14 @@ class Tensor:
         return self._emit("own.reduce", [self.ref, tuple(over), keep, kind], self._reduced(over, keep))
 
     def sum(self, over: Sequence[int], keep: bool = False) -> Tensor:
+        if self.dtype is DType.f32 and self._is_long(over):
+            return self.to(DType.f64).reduce("add", over, keep).to(DType.f32)
         return self.reduce("add", over, keep)
+
+    def _is_long(self, over: Sequence[int]) -> bool:
+        """Are so many added that a running sum in f32 would be less precise than the CPU's, which adds in a tree?"""
+        count = dims.product(self.shape[d] for d in over)
+        return isinstance(count, int) and count >= LONG_SUM
 
     def amax(self, over: Sequence[int], keep: bool = False) -> Tensor:
         return self.reduce("max", over, keep)

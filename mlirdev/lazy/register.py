@@ -15,6 +15,8 @@ from mlirdev.lazy.fallback import run_on_cpu
 from mlirdev.lazy.handlers import COMPOSITES, HANDLERS
 
 _KEY = "PrivateUse1"
+# Tensors of these kinds don't exist here; PyTorch makes some of them around ours all the same.
+_LAYOUTS = ("Sparse", "SparseCsr", "NestedTensor", "Quantized")
 _libraries: list[torch.library.Library] = []
 
 
@@ -37,6 +39,8 @@ def register_all() -> None:
             library.impl(name, handler_of_op, _KEY)  # type: ignore[no-untyped-call]
     rest = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]
     rest.fallback(_unknown, _KEY)  # type: ignore[no-untyped-call]
+    for layout in _LAYOUTS:
+        rest.fallback(_of_another_layout, layout + _KEY)  # type: ignore[no-untyped-call]
     _libraries.append(rest)
 
 
@@ -45,6 +49,10 @@ def _unknown(op: Op, *args: object, **kwargs: object) -> object:
     if op.namespace == "aten":
         raise UnsupportedError(f"{op} isn't supported on device mlirdev; move its operands to the CPU")
     return run_on_cpu(op, args, kwargs, "no_lowering")
+
+
+def _of_another_layout(op: Op, *args: object, **kwargs: object) -> object:
+    raise UnsupportedError(f"{op}: device mlirdev has no sparse, nested or quantized tensors; make them on the CPU")
 
 
 # Families that PyTorch reaches only on layouts or backends of their own, or decomposes better itself (_foreach).

@@ -125,3 +125,26 @@ def test_pairs_of_dtypes(op: Callable[..., Tensor]) -> None:
             )
         else:
             assert got is wanted, pair
+
+
+# --- long sums --------------------------------------------------------------------------------------
+
+LONG_SUMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "sum": lambda x: x.sum(),
+    "mean": lambda x: x.mean(),
+    "columns": lambda x: x.view(-1, 64).sum(0),
+    "squares": lambda x: (x * x).sum(),
+    "norm": lambda x: x.norm(),
+    "var": lambda x: x.var(),
+    "nansum": lambda x: x.nansum(),
+}
+
+
+@pytest.mark.parametrize("name", LONG_SUMS)
+def test_a_million_are_added_as_precisely_as_on_the_cpu(name: str) -> None:
+    """A running sum in f32 would be off by some 1e-6; the CPU adds in a tree."""
+    function = LONG_SUMS[name]
+    x = torch.rand(1 << 20, generator=torch.Generator().manual_seed(7))
+    exact = function(x.double())
+    on_cpu, ours = ((function(y).cpu().double() - exact).abs().max() / exact.abs().max() for y in (x, x.to("mlirdev")))
+    assert ours <= 2 * on_cpu + 2**-24

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def _reduced(rw: Rewriter, node: Node, kind: str, over: Arg, keep: Arg, dtype: DType | None = None) -> Tensor:
     x = rw.tensor(node.args[0], dtype or computing(node))
-    return x.reduce(kind, axes_of(over, x.rank) if x.rank else [], bool(keep))
+    axes = axes_of(over, x.rank) if x.rank else []
+    return x.sum(axes, bool(keep)) if kind == "add" else x.reduce(kind, axes, bool(keep))
 
 
 @decomposition("aten.sum.default")
@@ -37,7 +38,7 @@ def sum_dims(rw: Rewriter, node: Node) -> Tensor:
 def nansum(rw: Rewriter, node: Node) -> Tensor:
     x = rw.tensor(node.args[0], computing(node))
     x = rw.where(x.compare("ne", x), 0.0, x) if x.dtype.is_float else x
-    return x.reduce("add", axes_of(node.args[1], x.rank) if x.rank else [], bool(node.args[2]))
+    return x.sum(axes_of(node.args[1], x.rank) if x.rank else [], bool(node.args[2]))
 
 
 @decomposition("aten.mean.default")

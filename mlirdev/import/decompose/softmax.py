@@ -15,14 +15,19 @@ if TYPE_CHECKING:
     from ..rewriter import Rewriter
 
 
+def _sum(exponentials: Tensor, over: list[int]) -> Tensor:
+    """In f32 however many they are: all are positive, and the largest is 1."""
+    return exponentials.reduce("add", over, keep=True)
+
+
 def softmax_of(x: Tensor, dim: int) -> Tensor:
     e = (x - x.amax([dim], True)).exp()
-    return e / e.sum([dim], True)
+    return e / _sum(e, [dim])
 
 
 def log_softmax_of(x: Tensor, dim: int) -> Tensor:
     shifted = x - x.amax([dim], True)
-    return shifted - shifted.exp().sum([dim], True).log()
+    return shifted - _sum(shifted.exp(), [dim]).log()
 
 
 def _operand(rw: Rewriter, node: Node) -> tuple[Tensor, int]:
@@ -76,5 +81,5 @@ def logsumexp(rw: Rewriter, node: Node) -> Tensor:
         return x
     top = x.amax(axes, True)
     top = rw.where(top.abs().compare("eq", float("inf")), 0.0, top)
-    total = (x - top).exp().sum(axes, True).log() + top
+    total = _sum((x - top).exp(), axes).log() + top
     return total if keep else total.view(node.results[0].shape)
