@@ -1,6 +1,6 @@
 """What PyTorch's operator database (OpInfo) offers for an operator and a dtype: calls, and how two answers compare.
 
-calls(op, dtype, count)      a few of its samples, spread over what it has; then one in place, one not contiguous
+calls(op, dtype, …)          a few of its samples, spread over what it has; if wanted, one not contiguous, one in place
 Call.on(device)              the same call with its tensors there
 difference(answer, wanted)   the first thing that differs, or None
 """
@@ -94,15 +94,17 @@ def fresh(tensor: Tensor, device: torch.device, leaf: bool) -> Tensor:
     return copy.requires_grad_() if leaf and tensor.requires_grad else copy
 
 
-def calls(op: OpInfo, dtype: torch.dtype, count: int, differentiable: bool) -> Iterator[Call]:
-    """At most `count` calls as they are, then one with gaps between the elements and one in place."""
+def calls(op: OpInfo, dtype: torch.dtype, count: int, differentiable: bool, variants: bool = False) -> Iterator[Call]:
+    """At most `count` calls as they are; with `variants`, then one with gaps between the elements and one in place."""
     samples = spread(op.sample_inputs("cpu", dtype, requires_grad=differentiable), count)
     keeps = op.name in CPU_ARGUMENTS
     for sample in samples:
         yield call_of(op.op, sample, keeps)
-    if not samples:
+    if not samples or not variants:
         return
     last = samples[-1]
+    if any(t.layout != torch.strided for t in tensors((last.input, last.args, last.kwargs))):
+        return
     yield call_of(op.op, last.noncontiguous(), keeps)
     if op.inplace_variant is not None and not last.broadcasts_input:
         yield Call(op.inplace_variant, last.input, tuple(last.args), dict(last.kwargs), mutates=True)
