@@ -12,6 +12,7 @@ from torch import Tensor
 SHAPES = ((4, 6), (2, 3, 4), (6,), (2, 3, 2, 2), (3, 1, 2), (5, 5), (), (0, 3), (1, 4), (2, 4, 1, 3))
 DTYPES = ("float32",) * 6 + ("float64", "int64", "int64", "int32", "bool", "bfloat16", "uint8")
 FLOATS = (torch.float32, torch.float64, torch.bfloat16)
+NARROW = (torch.uint8, torch.int32, torch.bool)
 LIMIT = 1e5
 LARGEST = 4096  # elements of a tensor that a program may have
 
@@ -46,6 +47,9 @@ class Draw:
         return self.choice(dims) if dims else None
 
     def number(self, t: Tensor | None = None) -> float | int | bool:
+        """A number for an op on `t`; rarely one that its dtype doesn't hold."""
+        if t is not None and t.dtype in NARROW and self.chance(0.04):
+            return self.choice((-1, 300, 1 << 33))
         if t is not None and t.dtype is torch.bool:
             return self.chance(0.5)
         if t is not None and t.dtype is torch.uint8:
