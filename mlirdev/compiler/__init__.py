@@ -46,7 +46,7 @@ def executable_for(graph: Graph, where: SourceLine | None = None) -> Found:
 
 def _compile(graph: Graph, graphs: GraphCache, where: SourceLine | None) -> Found:
     like = graphs.like(graph)
-    reason = describe(graph, like[0] if like else nearest(graph, graphs.graphs()))
+    reason = describe(graph, like[0] if like else nearest(graph, graphs.latest()))
     if like is not None and options.compile != "reference" and not graphs.needs_fixed_sizes(graph):
         wide, syms = generalise(like[0], graph)
         executable = _build(wide, where, reason)

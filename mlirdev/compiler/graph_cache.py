@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from itertools import islice
 
 from mlirdev.compiler.executable import Executable
 from mlirdev.compiler.generalise import match
 from mlirdev.graph import Graph
 
+_LATEST = 100
 Found = tuple[Executable, tuple[int, ...]]
 
 
@@ -43,9 +44,10 @@ class GraphCache:
     def add(self, graph: Graph, executable: Executable) -> None:
         self._by_skeleton[graph.skeleton].append((graph, executable))
 
-    def graphs(self) -> Iterator[Graph]:
-        for same in self._by_skeleton.values():
-            yield from (graph for graph, _ in same)
+    def latest(self) -> list[Graph]:
+        """A graph of each of the skeletons met last, the latest last: a miss is explained by one of these."""
+        skeletons = islice(reversed(self._by_skeleton.values()), _LATEST)
+        return [same[-1][0] for same in skeletons][::-1]
 
     def clear(self) -> None:
         self._by_skeleton.clear()
