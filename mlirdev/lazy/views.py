@@ -156,6 +156,9 @@ def record_write(cell: Cell, value: Cell, size: Shape, stride: Shape, offset: in
     """The storage's value after `value` was written through a view of it."""
     if 0 in size:
         return cell
+    itemsize = value.layout.dtype.itemsize
+    if cell.layout.nbytes % itemsize:
+        return _record_write_before_rest(cell, value, cell.layout.nbytes // itemsize * itemsize, size, stride, offset)
     path = _write_entries(cell.layout, value.layout.dtype, size, stride, offset)
     parts = [record_chain(path.memory, cell)]
     for entry in path.cuts:
@@ -163,6 +166,17 @@ def record_write(cell: Cell, value: Cell, size: Shape, stride: Shape, offset: in
     for entry, part in path.puts:
         value = record_one(entry, (value,) if part is None else (parts[part], value))
     return record_chain(path.back, value)
+
+
+def _record_write_before_rest(cell: Cell, value: Cell, nbytes: int, size: Shape, stride: Shape, offset: int) -> Cell:
+    """`record_write` to a storage that ends in the middle of an element: these many bytes come before it."""
+    layout = cell.layout
+    flat = in_memory_order(cell, (math.prod(layout.shape),))
+    place = (0, Size(0), Size(nbytes // layout.dtype.itemsize), 1)
+    part = apply("aten.slice.Tensor", flat, place, (nbytes // layout.dtype.itemsize,))
+    part = record_write(part, value, size, stride, offset)
+    joined = record_one(entry_of("aten.slice_scatter.default", (Ref(0), Ref(1), *place), (flat.layout,)), (flat, part))
+    return from_bytes(joined, layout)
 
 
 @dataclass(frozen=True)
@@ -273,7 +287,7 @@ def retype(cell: Cell, dtype: torch.dtype) -> None:
 
 
 def from_bytes(content: Cell, layout: Layout) -> Cell:
-    """The value of a storage that has these bytes in memory."""
+    """The value of a storage that has these bytes, or flat elements, in memory."""
     return record_chain(_back_entries(content.layout, layout), content)
 
 

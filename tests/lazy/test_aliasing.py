@@ -301,6 +301,18 @@ def bytes_of_bools(dev):
 
 
 @case
+def a_storage_that_ends_in_the_middle_of_an_element(dev):
+    x = torch.arange(4).to(dev)
+    bytes_ = x.view(torch.uint8)
+    bytes_.resize_(37)
+    bytes_[32:] = torch.arange(5, dtype=torch.uint8).to(dev)
+    x.add_(1)
+    x[torch.tensor([0, 2], device=dev)] = -1
+    x[1:].view(torch.int16)[::2] += 3
+    return [x, bytes_]
+
+
+@case
 def strides_of_copies(dev):
     x = torch.zeros(3, 1, 2, device=dev).transpose(-2, 2)
     y = torch.zeros(0, 3, device=dev)[None]
