@@ -11,8 +11,12 @@ import torch
 
 _NAMES = """
 fill.Scalar full.default full_like.default new_full.default scalar_tensor.default masked_fill.Scalar clamp.default
-clamp_min.default clamp_max.default index_fill.int_Scalar
+clamp_min.default clamp_max.default index_fill.int_Scalar scatter.value scatter.value_reduce threshold.default
+index_add.default addcmul.default addmm.default addmv.default addr.default baddbmm.default
+addbmm.default linspace.default hardtanh.default hardshrink.default
 """
+# Kernels of these compute with f32 numbers where the elements are halves.
+_WIDENED = frozenset({"aten.addcmul.default", "aten.addmm.default", "aten.baddbmm.default", "aten.addbmm.default"})
 CHECKED = frozenset(f"aten.{name}" for name in _NAMES.split())
 _CPP = {
     torch.uint8: "uint8_t",
@@ -29,6 +33,8 @@ _CPP = {
 def check_numbers(op: str, numbers: Sequence[float], dtype: torch.dtype) -> None:
     """Raise RuntimeError for a number that isn't within the dtype of the op's result. Infinities are within floats, and
     a negative integer is within an unsigned type where its absolute value is."""
+    if op in _WIDENED and dtype in (torch.float16, torch.bfloat16):
+        dtype = torch.float32
     name = _CPP.get(dtype)
     if name is None or (op == "aten.scalar_tensor.default" and dtype.is_floating_point and dtype.itemsize == 2):
         return

@@ -136,7 +136,7 @@ class Overload:
             elif param.varies and kind in _SCALAR_TYPES:
                 part(kind)
                 call.scalars.append(value)
-            elif kind is bool or (kind is int and param.kind == "size"):
+            elif (kind is bool and param.kind != "scalar") or (kind is int and param.kind == "size"):
                 part(value)
             else:
                 _add(call, self.name, param, value)

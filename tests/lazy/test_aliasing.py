@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 
+import mlirdev
 from mlirdev.options import options
 
 CASES = {}
@@ -310,6 +311,15 @@ def a_storage_that_ends_in_the_middle_of_an_element(dev):
     x[torch.tensor([0, 2], device=dev)] = -1
     x[1:].view(torch.int16)[::2] += 3
     return [x, bytes_]
+
+
+@case
+def bytes_of_bools_that_another_tensor_gets(dev):
+    x = torch.ones(4, dtype=torch.bool).to(dev)
+    pairs = x.view(torch.int16).fill_(2)
+    mlirdev.sync()
+    y = torch.zeros(1, dtype=torch.bool, device=dev).set_(x)
+    return [pairs, y]
 
 
 @case

@@ -169,6 +169,8 @@ def test_numbers_must_fit_what_they_fill(device: str, dtype: torch.dtype, value:
         lambda: torch.full((3,), value, dtype=dtype, device=device),
         lambda: x.masked_fill(x > 0, value),
         lambda: x.new_full((2,), value),
+        lambda: x.scatter(0, torch.zeros(1, dtype=torch.int64, device=device), value),
+        lambda: torch.constant_pad_nd(x, (1, 1), value),
     ]
     for way in ways + ways:  # the second time the call is known
         if refused:
@@ -176,3 +178,10 @@ def test_numbers_must_fit_what_they_fill(device: str, dtype: torch.dtype, value:
                 way()
         else:
             way().cpu()
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
+def test_a_number_may_be_a_bool(dev: torch.device, dtype: torch.dtype) -> None:
+    x = torch.arange(4, dtype=dtype)
+    for _ in range(2):
+        assert torch.nn.functional.threshold(x.to(dev), True, True).tolist() == [1, 1, 2, 3]

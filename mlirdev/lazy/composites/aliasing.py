@@ -104,10 +104,16 @@ def _cell_in(source: Any, target: Tensor) -> Cell:
 
 
 def _retype(cell: Cell, shape: Shape, stride: Shape, dtype: torch.dtype) -> None:
-    """Describe loaded bytes by the first tensor on them, so that reading it converts nothing."""
+    """Describe loaded bytes by the first tensor on them, so that reading it converts nothing. (Bools would lose bytes
+    that are neither 0 nor 1.)"""
     layout = layout_of(shape, dtype)
     loaded = cell.buffer is not None and cell.layout.dtype is torch.uint8 and cell.layout.stride is None
-    if loaded and layout.nbytes == cell.layout.nbytes and stride == contiguous_stride(shape):
+    if (
+        loaded
+        and dtype is not torch.bool
+        and layout.nbytes == cell.layout.nbytes
+        and stride == contiguous_stride(shape)
+    ):
         cell.layout, cell.trace = layout, None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mlirdev.lazy.number_checks import check_numbers
 from mlirdev.lazy.specs.checks import fail, require, shown, wrap_dim, wrap_dims
 from mlirdev.lazy.specs.layout import (
     contiguous_strides,
@@ -144,7 +145,7 @@ def triangle(name: str) -> Row:
     return rule
 
 
-def constant_pad(self: Meta, pad: Shape, value: complex = 0) -> OutSpec:
+def constant_pad(self: Meta, pad: Shape, value: float = 0) -> OutSpec:
     """Pads from the last dim on; negative ones cut."""
     rank = len(self.shape)
     require(len(pad) % 2 == 0, f"Length of pad must be even but instead it equals {len(pad)}")
@@ -163,6 +164,7 @@ def constant_pad(self: Meta, pad: Shape, value: complex = 0) -> OutSpec:
             f"size, which is invalid. Check dimension {dim} of your input.",
         )
     padded = tuple(shape)
+    check_numbers("aten.constant_pad_nd.default", (value,), self.dtype)
     if max(pad, default=0) <= 0:  # nothing added: a slice, cloned
         return OutSpec(padded, self.dtype, like_strides(Meta(padded, self.dtype, strides_of(self))))
     return OutSpec(padded, self.dtype, suggested_strides(self, padded))

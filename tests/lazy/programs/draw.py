@@ -105,9 +105,12 @@ def broadcasts(shape: Sequence[int], to: Sequence[int]) -> bool:
 
 
 def tame(t: Tensor) -> bool:
-    """Values that one can compute with: what reinterpreted bits give may be NaN, whose bits nobody promises."""
+    """Values that one can compute with: what reinterpreted bits give may be NaN, whose bits nobody promises, or bools
+    that are neither true nor false."""
+    if t.dtype is torch.bool:
+        return bool((t.detach().view(torch.uint8) <= 1).all())
     if not t.dtype.is_floating_point:
-        return not t.dtype.is_complex and (t.dtype is torch.bool or bool((t.detach().abs() < 1e9).all()))
+        return not t.dtype.is_complex and bool((t.detach().abs() < 1e9).all())
     size = t.detach().abs()
     return bool(((size < LIMIT) & ((size == 0) | (size > 1e-12))).all())
 

@@ -50,6 +50,24 @@ def moved(draw: Draw, x: str, t: Tensor) -> str | None:
                         f"{x}.repeat(2, *[1] * ({x}.dim() - 1))", f"{x}.triu()"))  # fmt: skip
 
 
+def picked(draw: Draw, x: str, t: Tensor) -> str | None:
+    """Elements in another order, or chosen by indices, masks and places."""
+    dim = draw.dim(t, lambda size: size > 0)
+    if dim is None or t.numel() > LARGEST // 4 or not t.numel():
+        return None
+    size, other = t.shape[dim], draw.randint(0, t.dim() - 1)
+    index = f"torch.tensor({draw.indices(2, size)}, device=device)"
+    places = f"({x} > 0).long().cumsum({dim}).remainder({size})"
+    return draw.choice((
+        f"{x}.index_select({dim}, {index})", f"{x}.gather({dim}, {places})", f"{x}.take_along_dim({places}, {dim})",
+        f"{x}.masked_fill({x} > 0, {draw.number(t)})", f"{x}.sort({dim})[0]", f"{x}.sort({dim}, stable=True)[1]",
+        f"{x}.flip({dim}, {other})" if other != dim else f"{x}.flip({dim})", f"{x}.roll((1, -2), ({dim}, {other}))",
+        f"{x}.rot90({draw.randint(-1, 3)}, ({dim}, {other}))", f"{x}.tril({draw.randint(-1, 1)})",
+        f"torch.nn.functional.pad({x}, ({draw.randint(-1, 2)}, 1))", f"{x}.repeat_interleave(2, {dim})",
+        f"{x}.index_fill({dim}, {index}, {draw.number(t)})", f"{x}.argmax({dim})", f"{x}.nonzero()",
+    ))  # fmt: skip
+
+
 def like(draw: Draw, x: str, t: Tensor) -> str:
     dtype = draw.choice(DTYPES)
     strides = torch.empty_like(t).stride()  # without gaps, which nothing would fill
@@ -80,7 +98,7 @@ def gradient(draw: Draw, x: str, t: Tensor) -> str | None:
 
 
 RESULTS: tuple[Callable[[Draw, str, Tensor], str | None], ...] = (
-    pointwise, pointwise, reduced, moved, like, elsewhere_and_back, product, gradient, gradient)  # fmt: skip
+    pointwise, pointwise, reduced, moved, picked, like, elsewhere_and_back, product, gradient, gradient)  # fmt: skip
 
 
 def backward(draw: Draw) -> str | None:

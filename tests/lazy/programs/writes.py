@@ -143,6 +143,8 @@ def lists(draw: Draw, x: str, t: Tensor) -> str:
 @write
 def out(draw: Draw, x: str, t: Tensor) -> str | None:
     """`x` is where a result goes: of its size, or not. (CPU kernels that know no bools resize it, then say so.)"""
+    if t.storage_offset() * t.itemsize > t.untyped_storage().nbytes():
+        return None  # a gap that nothing would fill
     source = draw.tensor(lambda o: tame(o) and o.dtype is not torch.bool and (o.shape == t.shape or draw.chance(0.2)))
     if source is None:
         return None
