@@ -182,7 +182,8 @@ def index(self: Meta, indices: tuple[Meta | None, ...]) -> OutSpec:
     lead, tail = tuple(self.shape[i] for i in before), tuple(self.shape[i] for i in after)
     _check_not_empty(self, positions, block)
     shape = (*lead, *block, *tail)
-    if self.stride is None and len(tensors) == 1 and not before and tensors[0].stride is None:
+    usual = self.stride is None and len(tensors) == 1 and not before and tensors[0].stride is None
+    if usual and 0 not in shape:
         return OutSpec(shape, self.dtype)
     own = strides_of(self)
     strides = (*(own[i] for i in before), *(0 for _ in block), *(own[i] for i in after))

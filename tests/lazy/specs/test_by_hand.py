@@ -57,6 +57,7 @@ CALLS: list[Callable[[], Any]] = [
     lambda: aten.roll(f32(2, 3, 4, 4).permute(2, 3, 0, 1), [1], [0]),
     lambda: aten._scaled_dot_product_flash_attention_for_cpu(*[f32(2, 5, 3, 4).transpose(1, 2) for _ in range(3)]),
     lambda: aten.stack([f32(2, 3, 4, 4).to(memory_format=torch.channels_last)] * 2, 1),
+    lambda: aten.index.Tensor(f32(2, 4, 0, 1), [torch.zeros(2, dtype=torch.int64)]),
     lambda: aten._unsafe_index_put(f32(3, 4), [torch.zeros(2, dtype=torch.int64)], f32(4)),
     lambda: aten._unsafe_index(f32(3, 4), [None, torch.zeros(2, dtype=torch.int64)]),
 ]
