@@ -94,7 +94,11 @@ def product(draw: Draw, x: str, t: Tensor) -> str | None:
 
 
 def gradient(draw: Draw, x: str, t: Tensor) -> str | None:
-    return f"{x}.grad.data" if is_leaf(t) and t.grad is not None else None
+    if not is_leaf(t) or t.grad is None:
+        return None
+    if 1 in t.grad.shape:  # whose strides depend on whether parts were summed in place: see beside.describe
+        return f"{x}.grad.clone(memory_format=torch.contiguous_format)"
+    return f"{x}.grad.data"
 
 
 RESULTS: tuple[Callable[[Draw, str, Tensor], str | None], ...] = (
