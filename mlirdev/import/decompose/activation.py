@@ -10,7 +10,8 @@ from mlirdev.graph import Arg, Node
 from ..dims import static
 from ..registry import decomposition
 from ..tensor import Number, Tensor
-from .elementwise import clamped, computing, number
+from .elementwise import clamped
+from .operands import computing, number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

@@ -14,7 +14,7 @@ from mlirdev.graph import Node
 from .. import dims
 from ..registry import decomposition
 from ..tensor import Tensor
-from .elementwise import computing
+from .operands import computing
 from .upsample import given_scales, ratio
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from .. import dims
 from ..promotion import widened
 from ..registry import decomposition
 from ..tensor import Number, Tensor
-from .elementwise import number
+from .operands import number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

@@ -12,8 +12,8 @@ from .. import dims
 from ..dims import int_of
 from ..registry import decomposition
 from ..tensor import Tensor, spec_of
-from .elementwise import computing
 from .index import scattered
+from .operands import computing
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

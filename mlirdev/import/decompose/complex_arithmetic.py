@@ -10,7 +10,7 @@ from ..pairs import paired, parts
 from ..registry import COMPLEX, complex_rule
 from ..tensor import Tensor, spec_of
 from .complex_movement import as_for_reals
-from .elementwise import number, promoted_pair
+from .operands import number, promoted_pair
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

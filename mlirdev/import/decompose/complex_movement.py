@@ -15,7 +15,7 @@ from ..dims import int_of
 from ..pairs import paired, parts, parts_of_number
 from ..registry import COMPLEX, DECOMPOSITIONS, Rule, complex_rule, decomposition
 from ..tensor import Tensor, spec_of
-from .elementwise import number
+from .operands import number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

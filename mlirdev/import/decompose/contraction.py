@@ -15,8 +15,8 @@ from ..dims import ints_of
 from ..promotion import summing, widened
 from ..registry import decomposition
 from ..tensor import Number, Tensor, spec_of
-from .elementwise import computing, number, scaled
 from .norm import masked
+from .operands import computing, number, scaled
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

@@ -11,7 +11,7 @@ from .. import dims
 from ..dims import int_of, ints_of, wrap
 from ..registry import decomposition
 from ..tensor import Tensor, spec_of
-from .elementwise import computing
+from .operands import computing
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

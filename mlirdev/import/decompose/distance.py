@@ -11,7 +11,7 @@ from mlirdev.plan import PlanDim
 from ..dims import int_of, ints_of, wrap
 from ..registry import decomposition
 from ..tensor import Number, Tensor, sizes
-from .elementwise import computing, number
+from .operands import computing, number
 from .reduce import norm_of
 
 if TYPE_CHECKING:

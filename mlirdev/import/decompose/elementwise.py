@@ -6,28 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mlirdev.dtypes import DType
-from mlirdev.graph import Arg, Node, Ref, ScalarRef
+from mlirdev.graph import Arg, Node
 
-from ..promotion import result_type, widened
 from ..registry import decomposition
-from ..tensor import Number, Operand, Tensor
+from ..tensor import Operand, Tensor
+from .operands import computing, is_one, number, number_or_tensor, ones_like, scaled
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter
-
-
-def computing(node: Node) -> DType:
-    """The dtype in which the CPU computes the node's first result."""
-    return widened(node.results[0].dtype)
-
-
-def is_one(arg: Arg) -> bool:
-    """A literal 1: a factor that isn't there."""
-    return isinstance(arg, (int, float, complex)) and arg == 1
-
-
-def scaled(value: Tensor, factor: Number) -> Tensor:
-    return value if is_one(factor) else value * factor
 
 
 @decomposition("aten.add.Tensor", "aten.add.Scalar", "aten.sub.Tensor", "aten.sub.Scalar")
@@ -45,16 +31,6 @@ def add(rw: Rewriter, node: Node) -> Tensor:
         y = rw.tensor(b, dtype) * number(alpha)
     name = "add" if plus else "sub"
     return rw.kept_binary(name, x, y)
-
-
-def number(arg: Arg) -> Number:
-    assert isinstance(arg, (bool, int, float, complex, ScalarRef))
-    return arg
-
-
-def number_or_tensor(rw: Rewriter, arg: Arg, dtype: DType) -> Operand:
-    """A number stays one; a tensor is cast."""
-    return rw.tensor(arg, dtype) if isinstance(arg, Ref) else number(arg)
 
 
 @decomposition("aten.mul.Tensor", "aten.mul.Scalar")
@@ -137,12 +113,8 @@ def pow_scalar(rw: Rewriter, node: Node) -> Tensor:
     return rw.own("own.pow", x, rw.tensor(exponent, dtype))
 
 
-def _one(rw: Rewriter, x: Tensor) -> Tensor:
-    return rw.full(x.shape, 1, x.dtype)
-
-
 _POWERS: dict[int | float, Callable[[Rewriter, Tensor], Tensor]] = {
-    0: _one,
+    0: ones_like,
     1: lambda rw, x: x,
     2: lambda rw, x: x * x,
     3: lambda rw, x: x * x * x,
@@ -234,77 +206,6 @@ def where_scalar(rw: Rewriter, node: Node) -> Tensor:
     dtype = node.results[0].dtype
     condition, a, b = node.args
     return rw.where(rw.tensor(condition, DType.i1), rw.tensor(a, dtype), rw.tensor(b, dtype))
-
-
-@decomposition(*(f"aten.bitwise_{n}.{o}" for n in ("and", "or", "xor") for o in ("Scalar", "Scalar_Tensor", "Tensor")))
-def bitwise(rw: Rewriter, node: Node) -> Tensor:
-    dtype = node.results[0].dtype
-    name = node.op.split(".")[1].removeprefix("bitwise_")
-    return rw.own(f"own.{name}", rw.tensor(node.args[0], dtype), rw.tensor(node.args[1], dtype))
-
-
-@decomposition(
-    *(
-        f"aten.{n}.{o}"
-        for n in ("bitwise_left_shift", "bitwise_right_shift")
-        for o in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
-    ),
-    *(f"aten.__{n}__.{o}" for n in ("lshift", "rshift") for o in ("Scalar", "Tensor")),
-)
-def shift(rw: Rewriter, node: Node) -> Tensor:
-    dtype = node.results[0].dtype
-    name = "own.shl" if "left" in node.op or "lshift" in node.op else "own.shr"
-    return rw.own(name, rw.tensor(node.args[0], dtype), rw.tensor(node.args[1], dtype))
-
-
-@decomposition("aten.bitwise_not.default")
-def bitwise_not(rw: Rewriter, node: Node) -> Tensor:
-    x = rw.tensor(node.args[0])
-    return ~x if x.dtype is DType.i1 else rw.own("own.xor", x, rw.full((), -1, x.dtype))
-
-
-@decomposition(*(f"aten.logical_{n}.default" for n in ("and", "or", "xor")))
-def logical(rw: Rewriter, node: Node) -> Tensor:
-    a, b = (rw.tensor(v, DType.i1) for v in node.args)
-    return rw.own(f"own.{node.op.split('.')[1].removeprefix('logical_')}", a, b)
-
-
-@decomposition("aten.logical_not.default")
-def logical_not(rw: Rewriter, node: Node) -> Tensor:
-    return rw.own("own.xor", rw.tensor(node.args[0], DType.i1), rw.full((), True, DType.i1))
-
-
-@decomposition("aten.isinf.default")
-def isinf(rw: Rewriter, node: Node) -> Tensor:
-    x = rw.tensor(node.args[0])
-    return x.abs().compare("eq", float("inf")) if x.dtype.is_float else rw.full(x.shape, False, DType.i1)
-
-
-@decomposition("aten.isnan.default")
-def isnan(rw: Rewriter, node: Node) -> Tensor:
-    x = rw.tensor(node.args[0])
-    return x.compare("ne", x) if x.dtype.is_float else rw.full(x.shape, False, DType.i1)
-
-
-@decomposition("aten.isfinite.default")
-def isfinite(rw: Rewriter, node: Node) -> Tensor:
-    x = rw.tensor(node.args[0])
-    return x.abs() < float("inf") if x.dtype.is_float else rw.full(x.shape, True, DType.i1)
-
-
-@decomposition("aten.isposinf.default", "aten.isneginf.default")
-def is_signed_inf(rw: Rewriter, node: Node) -> Tensor:
-    x = rw.tensor(node.args[0])
-    infinite = float("inf") if "pos" in node.op else -float("inf")
-    return x.compare("eq", infinite) if x.dtype.is_float else rw.full(x.shape, False, DType.i1)
-
-
-@decomposition("aten.signbit.default")
-def signbit(rw: Rewriter, node: Node) -> Tensor:
-    x = rw.tensor(node.args[0])
-    if not x.dtype.is_float:
-        return x < 0
-    return rw.own("own.copysign", _one(rw, x), x) < 0.0
 
 
 @decomposition("aten.copysign.Tensor", "aten.copysign.Scalar")
@@ -470,33 +371,3 @@ def lcm(rw: Rewriter, node: Node) -> Tensor:
 def sinc(rw: Rewriter, node: Node) -> Tensor:
     x = rw.tensor(node.args[0], computing(node)) * 3.141592653589793
     return rw.where(x.compare("eq", 0.0), 1.0, x.unary("sin") / x)
-
-
-def promoted_pair(rw: Rewriter, a: Arg, b: Arg) -> tuple[Tensor, Tensor]:
-    """Two operands in the dtype that torch promotes them to."""
-    tensors = [rw.specs[v.value] for v in (a, b) if isinstance(v, Ref)]
-    numbers = [rw.number_dtype(number(v)) for v in (a, b) if not isinstance(v, Ref)]
-    dtype = result_type([(s.dtype, len(s.shape)) for s in tensors], numbers)
-    return rw.tensor(a, dtype), rw.tensor(b, dtype)
-
-
-@decomposition(*(f"aten.{n}.{o}" for n in ("eq", "ne", "lt", "le", "gt", "ge") for o in ("Tensor", "Scalar")))
-def comparison(rw: Rewriter, node: Node) -> Tensor:
-    """A number is rounded to the tensor's dtype first, as on the CPU."""
-    a, b = promoted_pair(rw, node.args[0], node.args[1])
-    return rw.emit(f"own.{node.op.split('.')[1]}", [a.ref, b.ref], node.results)[0]
-
-
-@decomposition("aten.isclose.default")
-def isclose(rw: Rewriter, node: Node) -> Tensor:
-    a, b = promoted_pair(rw, node.args[0], node.args[1])
-    rtol, atol, equal_nan = node.args[2:]
-    close = a.compare("eq", b)
-    if a.dtype.is_float:
-        both = a.compare("ne", a) & b.compare("ne", b)
-        close = close | both if equal_nan else close
-        allowed = (b.abs() * number(rtol)) + number(atol)
-        finite = b.abs() < float("inf")
-        return close | (finite & ((a - b).abs() <= allowed))
-    x, y = a.to(DType.f32), b.to(DType.f32)
-    return close | ((x - y).abs() <= (y.abs() * number(rtol) + number(atol)))

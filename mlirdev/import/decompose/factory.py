@@ -10,7 +10,7 @@ from mlirdev.graph import Arg, Node, Size
 from .. import dims
 from ..registry import decomposition
 from ..tensor import Number, Tensor
-from .elementwise import number
+from .operands import number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

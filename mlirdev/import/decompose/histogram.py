@@ -19,8 +19,8 @@ from .. import dims
 from ..dims import int_of, ints_of
 from ..registry import decomposition
 from ..tensor import Tensor, spec_of
-from .elementwise import number
 from .factory import ramp
+from .operands import number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

@@ -14,7 +14,7 @@ from ..dims import Shape, int_of, wrap
 from ..promotion import widened
 from ..registry import decomposition
 from ..tensor import Number, Tensor, sizes, spec_of
-from .elementwise import computing, number
+from .operands import computing, number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

@@ -9,7 +9,7 @@ from mlirdev.graph import Arg, Node
 from ..dims import int_of
 from ..registry import decomposition
 from ..tensor import Tensor, spec_of
-from .elementwise import computing, number
+from .operands import computing, number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

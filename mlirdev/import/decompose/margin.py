@@ -9,9 +9,9 @@ from mlirdev.graph import Arg, Node
 
 from ..registry import decomposition
 from ..tensor import Tensor, spec_of
-from .elementwise import computing
 from .index import scattered
 from .loss import MEAN, NONE
+from .operands import computing
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

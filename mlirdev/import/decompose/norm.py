@@ -12,7 +12,7 @@ from ..dims import Shape
 from ..promotion import widened
 from ..registry import decomposition
 from ..tensor import Tensor
-from .elementwise import number
+from .operands import number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

@@ -14,8 +14,8 @@ from ..promotion import widened
 from ..registry import decomposition
 from ..tensor import Tensor, spec_of
 from .contraction import spread_out
-from .elementwise import computing
 from .index import scattered
+from .operands import computing
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

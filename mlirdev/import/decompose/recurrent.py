@@ -9,7 +9,7 @@ from mlirdev.graph import Node
 from ..dims import static
 from ..registry import decomposition
 from ..tensor import Tensor
-from .elementwise import computing
+from .operands import computing
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

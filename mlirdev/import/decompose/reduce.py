@@ -12,7 +12,7 @@ from ..dims import axes_of, int_of, wrap
 from ..promotion import widened
 from ..registry import decomposition
 from ..tensor import Tensor, spec_of
-from .elementwise import computing, number
+from .operands import computing, number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

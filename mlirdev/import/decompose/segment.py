@@ -16,7 +16,7 @@ from .. import dims
 from ..dims import int_of, wrap
 from ..registry import decomposition
 from ..tensor import Number, Tensor, spec_of
-from .elementwise import number
+from .operands import number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

@@ -13,7 +13,7 @@ from .. import dims
 from ..dims import int_of, ints_of, shape_of, size_of, wrap
 from ..registry import decomposition
 from ..tensor import Number, Tensor
-from .elementwise import number
+from .operands import number
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

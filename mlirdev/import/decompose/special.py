@@ -12,8 +12,8 @@ from .. import dims
 from ..promotion import widened
 from ..registry import decomposition
 from ..tensor import Operand, Tensor
-from .elementwise import computing
 from .factory import ramp
+from .operands import computing
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

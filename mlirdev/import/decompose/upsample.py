@@ -10,7 +10,7 @@ from mlirdev.graph import Arg, Node
 from .. import dims
 from ..registry import decomposition
 from ..tensor import Tensor
-from .elementwise import computing
+from .operands import computing
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter

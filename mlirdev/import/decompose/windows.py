@@ -11,7 +11,7 @@ from .. import dims
 from ..dims import ints_of
 from ..registry import decomposition
 from ..tensor import Tensor
-from .elementwise import computing
+from .operands import computing
 
 if TYPE_CHECKING:
     from ..rewriter import Rewriter
