@@ -1,6 +1,7 @@
 """Every operator of PyTorch's database, in every dtype, has just the outcome that table.csv says.
 
 An entry that gets better must be moved in the table as much as one that gets worse: `scripts/conformance` does.
+The quick tests look at a few entries, the usual ones at all of float32 and some of each other dtype, CI at all.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from . import table
 from .judge import judge
 from .samples import OPS
 
-# What the fast tests look at: one entry in so many, a different one for each dtype.
-STRIDE = 60
+# One entry in so many, a different one for each dtype.
+QUICK, USUAL = 60, 8
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -24,9 +25,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for shift, dtype in enumerate(table.DTYPES):
         for place, op in enumerate(sorted(OPS)):
             if dtype in wanted and getattr(torch, dtype) in OPS[op].supported_dtypes("cpu"):
-                marks = () if (place + 7 * shift) % STRIDE == 0 else (pytest.mark.slow,)
+                marks = _marks(place + 7 * shift, dtype)
                 parameters.append(pytest.param(op, dtype, marks=marks, id=f"{op}-{dtype}"))
     metafunc.parametrize(("op", "dtype"), parameters)
+
+
+def _marks(place: int, dtype: str) -> list[pytest.MarkDecorator]:
+    if place % QUICK == 0:
+        return []
+    usual = dtype == "float32" or place % USUAL == 0
+    return [pytest.mark.slow] if usual else [pytest.mark.slow, pytest.mark.exhaustive]
 
 
 @pytest.fixture(scope="session")
