@@ -91,11 +91,12 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
         shapes = None if entry is None else [layout.shape for layout in entry.outputs[-len(written) :]]
         if not usual and order_matters(written, (*args, *kwargs.values()), shapes):
             return run_on_cpu(op, args, kwargs, "overlap")
+        results: Sequence[Cell]
+        strides: Sequence[Strides | None] = [None] * len(written)
         if entry is not None:
-            given = dtype_for(functional, entry, call_kwargs, written)
-            computed, call = functional.resolve(args, call_kwargs | given) if given else (entry, call)
-            assert computed is not None
-            results: Sequence[Cell] = record(computed, call.cells, call.scalars)
+            layouts = entry.outputs[-len(written) :]
+            strides = strides if usual else agree_on_destinations(op, args, kwargs, written, layouts, call.key)
+            results = _recorded(functional, entry, call, args, call_kwargs, written)
         elif short_name(functional.op) in SELECTIONS:
             results = _selected(functional.op, args, call_kwargs)
         elif torch.Tag.nondeterministic_seeded in functional.op.tags:
@@ -103,15 +104,25 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
         else:
             return run_on_cpu(op, args, kwargs, "data_dependent")
         results = results[-len(written) :]
-        strides: Sequence[Strides | None] = [None] * len(written)
-        if not usual:
-            layouts = [v.layout for v in results] if entry is None else entry.outputs[-len(written) :]
-            strides = agree_on_destinations(op, args, kwargs, written, layouts, call.key)
+        if entry is None:
+            strides = agree_on_destinations(op, args, kwargs, written, [v.layout for v in results], call.key)
         for tensor, value, stride in zip(written, results, strides, strict=True):
             store(tensor, value, stride, resize=targets.out)
         return targets.returned(written)
 
     return shortened(op, overload, handler, in_place=True) if op._schema.name.endswith("_") else handler
+
+
+def _recorded(
+    overload: Overload, entry: Entry, call: Call, args: Sequence[Any], kwargs: dict[str, Any], written: Sequence[Tensor]
+) -> Sequence[Cell]:
+    """The results of a call, in the dtype of what they are written to where eager computes in that."""
+    given = dtype_for(overload, entry, kwargs, written)
+    if not given:
+        return record(entry, call.cells, call.scalars)
+    other, call = overload.resolve(args, kwargs | given)
+    assert other is not None
+    return record(other, call.cells, call.scalars)
 
 
 def short_name(op: Op) -> str:
