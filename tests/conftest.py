@@ -21,3 +21,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _folder is not None:
         shutil.rmtree(_folder, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """First the tests that fork: once autograd has started threads in a process, its forks can't run autograd."""
+    items.sort(key=lambda item: ("tests/import/" not in item.nodeid, "test_models" in item.nodeid))

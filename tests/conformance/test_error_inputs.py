@@ -16,7 +16,6 @@ from .judge import CPU, DEVICE, told
 from .samples import OPS, call_of, tensors
 
 DIFFERENT = {
-    "cat": "writes into one of its operands where the sizes fit: the values are right all the same",
     "narrow_copy": "an IndexError tells more than eager's failed internal check",
 }
 REFUSING = [

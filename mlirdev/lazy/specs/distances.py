@@ -79,6 +79,11 @@ def histogramdd_edges(self: Meta, bins: tuple[int, ...], *_: Any) -> tuple[OutSp
 
 
 def histogramdd_in(self: Meta, bins: tuple[Meta, ...], *_: Any) -> OutSpec:
+    require(
+        len(bins) == self.shape[-1],
+        f"torch.histogramdd: expected {self.shape[-1]} sequences of bin edges for a {self.shape[-1]}-dimensional "
+        f"histogram but got {len(bins)}",
+    )
     for dim, edges in enumerate(bins):
         require(
             edges.dtype is self.dtype,
@@ -92,8 +97,7 @@ def _bins_of(self: Meta, bins: tuple[int, ...]) -> Shape:
     require(len(self.shape) >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions")
     require(
         len(bins) == self.shape[-1],
-        f"torch.histogramdd: expected {self.shape[-1]} sequences of bin edges for a {self.shape[-1]}-dimensional "
-        f"histogram but got {len(bins)}",
+        "histogramdd: The size of bins must be equal to the innermost dimension of the input.",
     )
     for dim, count in enumerate(bins):
         require(count > 0, f"torch.histogramdd(): bins must be > 0, but got {count} for dimension {dim}")
