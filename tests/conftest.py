@@ -25,4 +25,4 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """First the tests that fork: once autograd has started threads in a process, its forks can't run autograd."""
-    items.sort(key=lambda item: ("tests/import/" not in item.nodeid, "test_models" in item.nodeid))
+    items.sort(key=lambda item: not hasattr(getattr(item, "module", None), "isolated"))
