@@ -52,7 +52,6 @@ STRIDES_MAY_DIFFER = {
 # As on CUDA: whose bag each index is in and the bags' sizes are always told.
 RESULTS_DIFFER = {"aten._embedding_bag.default"}
 
-FAST = [torch.float32]  # the slow test has the others
 ALL = [
     torch.float32,
     torch.float64,
@@ -101,14 +100,9 @@ def check(dtype: torch.dtype, limit: int | None) -> None:
     assert not wrong, shown
 
 
-@pytest.mark.parametrize("dtype", FAST, ids=str)
-def test_rows_answer_as_eager(dtype: torch.dtype) -> None:
-    check(dtype, limit=1)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ALL, ids=str)
-def test_rows_answer_as_eager_on_more_samples(dtype: torch.dtype) -> None:
+def test_rows_answer_as_eager(dtype: torch.dtype) -> None:
     check(dtype, limit=12 if dtype in (torch.float32, torch.int64) else 2)
 
 
