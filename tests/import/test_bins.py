@@ -7,18 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from mlirdev import importer
-
 from .calls import check
 from .cases import grad, r
 
 NAN = float("nan")
 aten = torch.ops.aten
-
-
-@pytest.fixture(scope="module")
-def context() -> Any:
-    return importer.new_context()
 
 
 def assert_right(case: Any, context: Any) -> None:

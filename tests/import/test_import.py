@@ -18,11 +18,6 @@ F32, I64 = DType.f32, DType.i64
 MATRIX = TensorSpec((2, 2), F32)
 
 
-@pytest.fixture(scope="module")
-def context():
-    return importer.new_context()
-
-
 def single(
     op: str, args: tuple, results: tuple[TensorSpec, ...], inputs: tuple[TensorSpec, ...], scalars: tuple = ()
 ) -> Graph:

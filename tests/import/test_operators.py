@@ -7,19 +7,21 @@ import importlib
 import pytest
 import torch
 
-from mlirdev import importer
-
 from .calls import check, isolated
 from .cases import FAMILIES
 from .complexes import complexes
 from .edges import edges
+from .matrices import matrices
 from .rare import rare
 from .special import special
 
 ALL = {**FAMILIES, "edges": edges, "rare": rare, "special": special, "complex": complexes}
+# Both dtypes take turns: what differs between them is constants.
+ALL["matrices-float32"] = lambda: matrices(torch.float32)[::2]
+ALL["matrices-float64"] = lambda: matrices(torch.float64)[1::2]
 # Of the special functions, which are many, the fast run has one per way of computing.
 FAST = {"lgamma", "erfcx", "airy_ai", "chebyshev_polynomial_v", "nextafter"}
-MANY = ("special", "complex")
+MANY = ("special", "complex", "matrices-float32", "matrices-float64")
 # Of complex numbers one precision and one length that has every kind of step.
 FAST |= {"movement", "sums", "arithmetic-single", "fourier-66", "grad", "grad-fourier"}
 # Gradients of samples in several modes: many kernels each.
@@ -35,11 +37,10 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def context():
-    context = importer.new_context()
-    check(lambda: torch.ones(2) @ torch.ones(2), context)  # loads once what each process would load
-    return context
+@pytest.fixture(scope="module", autouse=True)
+def _loaded(context) -> None:
+    """Load once what each process would load."""
+    check(lambda: torch.ones(2) @ torch.ones(2), context)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -9,17 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from mlirdev import importer
-
 from .calls import check
 
 NAN, INF = float("nan"), float("inf")
 DTYPES = (torch.float32, torch.bfloat16, torch.int64, torch.uint8)
-
-
-@pytest.fixture(scope="module")
-def context() -> Any:
-    return importer.new_context()
 
 
 def ties(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -14,11 +14,6 @@ from .execute import Program
 VECTOR = TensorSpec((4,), DType.f32)
 
 
-@pytest.fixture(scope="module")
-def context():
-    return importer.new_context()
-
-
 def linalg(context, op: str, operands: int, spec: TensorSpec = VECTOR) -> str:
     args = tuple(Ref(i) for i in range(operands))
     graph = Graph((spec,) * operands, (), (Node(op, args, (spec,)),), (operands,))
