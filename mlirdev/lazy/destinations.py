@@ -70,7 +70,7 @@ def agree_on_destinations(
 
 def _is_same(operand: Tensor, out: object) -> bool:
     """Is this `out=` tensor the operand itself? (In part is overlap.py's matter.)"""
-    return isinstance(out, Tensor) and operand.untyped_storage()._cdata == out.untyped_storage()._cdata
+    return isinstance(out, Tensor) and operand.untyped_storage() is out.untyped_storage()
 
 
 def _ask(

@@ -83,34 +83,61 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
         if functional is None:
             return run_on_cpu(op, args, kwargs, "no_rule")
         written = targets.of(args, kwargs)
-        call_kwargs = {n: v for n, v in kwargs.items() if n in functional.positions} if targets.out else kwargs
-        entry, call = functional.resolve(args, call_kwargs)
-        if any(t.device.type != DEVICE_TYPE for t in written):
-            return run_on_cpu(op, args, kwargs, "data_dependent")
-        usual = entry is not None and _is_usual(written, entry, call)
-        shapes = None if entry is None else [layout.shape for layout in entry.outputs[-len(written) :]]
-        if not usual and order_matters(written, (*args, *kwargs.values()), shapes):
-            return run_on_cpu(op, args, kwargs, "overlap")
-        results: Sequence[Cell]
-        strides: Sequence[Strides | None] = [None] * len(written)
-        if entry is not None:
-            layouts = entry.outputs[-len(written) :]
-            strides = strides if usual else agree_on_destinations(op, args, kwargs, written, layouts, call.key)
-            results = _recorded(functional, entry, call, args, call_kwargs, written)
-        elif short_name(functional.op) in SELECTIONS:
-            results = _selected(functional.op, args, call_kwargs)
-        elif torch.Tag.nondeterministic_seeded in functional.op.tags:
-            results = [read(functional.op(*args, **call_kwargs))]
-        else:
-            return run_on_cpu(op, args, kwargs, "data_dependent")
-        results = results[-len(written) :]
-        if entry is None:
-            strides = agree_on_destinations(op, args, kwargs, written, [v.layout for v in results], call.key)
-        for tensor, value, stride in zip(written, results, strides, strict=True):
-            store(tensor, value, stride, resize=targets.out)
+        inputs = {n: v for n, v in kwargs.items() if n in functional.positions} if targets.out else kwargs
+        entry, call = functional.resolve(args, inputs)
+        cells = None if entry is None else _usual_targets(written, entry, call)
+        if entry is None or cells is None:
+            return _write_unusual(targets, functional, args, kwargs, inputs, written, entry, call)
+        for cell, value in zip(cells, record(entry, call.cells, call.scalars)[-len(cells) :], strict=True):
+            cell.assign(value)
         return targets.returned(written)
 
     return shortened(op, overload, handler, in_place=True) if op._schema.name.endswith("_") else handler
+
+
+def _write_unusual(
+    targets: _Targets,
+    functional: Overload,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    inputs: dict[str, Any],
+    written: list[Tensor],
+    entry: Entry | None,
+    call: Call,
+) -> Any:
+    """Views among the tensors, targets of other dtypes or sizes, results whose sizes values decide."""
+    op = targets.op
+    if any(t.device.type != DEVICE_TYPE for t in written):
+        return run_on_cpu(op, args, kwargs, "data_dependent")
+    layouts = None if entry is None else entry.outputs[-len(written) :]
+    shapes = None if layouts is None else [layout.shape for layout in layouts]
+    if order_matters(written, (*args, *kwargs.values()), shapes):
+        return run_on_cpu(op, args, kwargs, "overlap")
+    if entry is not None and layouts is not None:
+        strides = agree_on_destinations(op, args, kwargs, written, layouts, call.key)
+        results = _recorded(functional, entry, call, args, inputs, written)[-len(written) :]
+    else:
+        found = _selected(functional.op, args, inputs)
+        if found is None:
+            return run_on_cpu(op, args, kwargs, "data_dependent")
+        results = found[-len(written) :]
+        strides = agree_on_destinations(op, args, kwargs, written, [v.layout for v in results], call.key)
+    for tensor, value, stride in zip(written, results, strides, strict=True):
+        store(tensor, value, stride, resize=targets.out)
+    return targets.returned(written)
+
+
+def _usual_targets(written: Sequence[Tensor], entry: Entry, call: Call) -> list[Cell] | None:
+    """The targets' cells, if all tensors are whole and the targets laid out as the results: nothing to check then."""
+    if not call.whole:
+        return None
+    cells = []
+    for tensor, layout in zip(written, entry.outputs[-len(written) :], strict=True):
+        cell = whole_cell(tensor)
+        if cell is None or cell.layout is not layout:
+            return None
+        cells.append(cell)
+    return cells
 
 
 def _recorded(
@@ -130,27 +157,20 @@ def short_name(op: Op) -> str:
     return str(op).removeprefix("aten.").removesuffix(".default")
 
 
-def _selected(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Cell]:
-    """The results of an overload whose results' sizes depend on values."""
-    answer = SELECTIONS[short_name(op)](*args, **kwargs)
+def _selected(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Cell] | None:
+    """The results of an overload whose results' sizes depend on values, or that draws them; None of any other."""
+    selection = SELECTIONS.get(short_name(op))
+    if selection is None and torch.Tag.nondeterministic_seeded not in op.tags:
+        return None
+    answer = (selection or op)(*args, **kwargs)
     return [read(t) for t in (answer if isinstance(answer, (tuple, list)) else [answer])]
-
-
-def _is_usual(written: Sequence[Tensor], entry: Entry, call: Call) -> bool:
-    """Are all tensors whole, and the targets laid out as the results? Then there is nothing to check."""
-    if not call.whole:
-        return False
-    for tensor, layout in zip(written, entry.outputs[-len(written) :], strict=True):
-        cell = whole_cell(tensor)
-        if cell is None or cell.layout is not layout:
-            return False
-    return True
 
 
 class _Targets:
     """Which arguments a mutable overload writes."""
 
     def __init__(self, op: Op) -> None:
+        self.op = op
         schema = op._schema
         found = [(i, a) for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
         self.places = [(i, a.name) for i, a in found]

@@ -12,7 +12,7 @@ right, and whoever reads there is stopped at once.
 from __future__ import annotations
 
 import functools
-import itertools
+import threading
 from collections.abc import Callable, Iterator
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -30,7 +30,8 @@ Method = Callable[..., Any]
 # x86-64 and AArch64 have nothing between 2^47 and 2^64 - 2^47.
 _PAGE = 512
 _ANY_SIZE = 1 << 60  # C++ can't resize a storage that wasn't made by an allocator
-_pages = itertools.count((1 << 48) // _PAGE)
+_next_address = 1 << 48
+_lock = threading.Lock()
 _METHODS: dict[str, Method] = {}
 _REFUSED = {
     "_byteswap": "byte order can be changed",
@@ -102,11 +103,13 @@ def data_ptr(self: Any) -> int:
 
 
 def _new_place(size: int) -> tuple[int, int]:
-    pages = -(-size // _PAGE)
-    first = next(_pages)
-    for _ in itertools.islice(_pages, pages - 1):
-        pass
-    return first * _PAGE, pages * _PAGE
+    """An address that nobody had before, and the bytes that belong to it."""
+    global _next_address
+    room = -(-size // _PAGE) * _PAGE
+    with _lock:
+        address = _next_address
+        _next_address += room
+    return address, room
 
 
 @method
