@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import torch
 
+from mlirdev.lazy.specs.checks import overflow
+
 _NAMES = """
 fill.Scalar full.default full_like.default new_full.default scalar_tensor.default masked_fill.Scalar clamp.default
 clamp_min.default clamp_max.default index_fill.int_Scalar scatter.value scatter.value_reduce threshold.default
@@ -18,16 +20,8 @@ addbmm.default linspace.default hardtanh.default hardshrink.default
 # Kernels of these compute with f32 numbers where the elements are halves.
 _WIDENED = frozenset({"aten.addcmul.default", "aten.addmm.default", "aten.baddbmm.default", "aten.addbmm.default"})
 CHECKED = frozenset(f"aten.{name}" for name in _NAMES.split())
-_CPP = {
-    torch.uint8: "uint8_t",
-    torch.int8: "int8_t",
-    torch.int16: "int16_t",
-    torch.int32: "int",
-    torch.int64: "int64_t",
-    torch.float16: "c10::Half",
-    torch.bfloat16: "c10::BFloat16",
-    torch.float32: "float",
-}
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_BOUNDED = frozenset({*_INTEGERS, torch.float16, torch.bfloat16, torch.float32})
 
 
 def check_numbers(op: str, numbers: Sequence[float], dtype: torch.dtype) -> None:
@@ -35,12 +29,13 @@ def check_numbers(op: str, numbers: Sequence[float], dtype: torch.dtype) -> None
     a negative integer is within an unsigned type where its absolute value is."""
     if op in _WIDENED and dtype in (torch.float16, torch.bfloat16):
         dtype = torch.float32
-    name = _CPP.get(dtype)
-    if name is None or (op == "aten.scalar_tensor.default" and dtype.is_floating_point and dtype.itemsize == 2):
+    if dtype not in _BOUNDED or (
+        op == "aten.scalar_tensor.default" and dtype.is_floating_point and dtype.itemsize == 2
+    ):
         return
     for number in numbers:
         if not _fits(number, dtype):
-            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+            overflow(dtype)
 
 
 def _fits(number: float, dtype: torch.dtype) -> bool:

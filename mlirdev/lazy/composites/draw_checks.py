@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
+from mlirdev.lazy.specs.checks import DTYPE_NAMES, refuse_unless
+
 # How many bits a float's significand has.
 DIGITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
 # What C++ calls them.
@@ -22,22 +24,11 @@ _CPP = {
 }
 
 
-def scalar_type(dtype: torch.dtype) -> str:
-    """What ATen's messages call a dtype: Float, Long, …"""
-    return torch.empty(0, dtype=dtype).type().removeprefix("torch.").removesuffix("Tensor")
-
-
-def refuse_unless(ok: bool, kernel: str, dtype: torch.dtype) -> None:
-    """Raise as a CPU kernel does that isn't compiled for a dtype."""
-    if not ok:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
-
-
 def check_continuous(name: str, dtype: torch.dtype) -> None:
     if not dtype.is_floating_point:
         raise RuntimeError(
             f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified {scalar_type(dtype)}"
+            f"specified {DTYPE_NAMES[dtype]}"
         )
 
 
@@ -97,7 +88,7 @@ def check_multinomial(p: torch.Tensor, num_samples: int, replacement: bool) -> N
     if p.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not p.is_floating_point():
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {scalar_type(p.dtype)}")
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {DTYPE_NAMES[p.dtype]}")
     if p.shape[-1] > 1 << 24:
         raise RuntimeError("number of categories cannot exceed 2^24")
     if num_samples <= 0:

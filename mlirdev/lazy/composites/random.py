@@ -26,8 +26,6 @@ from mlirdev.lazy.composites.draw_checks import (
     check_continuous,
     check_permutation,
     check_uniform,
-    refuse_unless,
-    scalar_type,
 )
 from mlirdev.lazy.handlers import handles
 from mlirdev.lazy.layouts import Layout, layout_of
@@ -35,7 +33,7 @@ from mlirdev.lazy.operands import check_device
 from mlirdev.lazy.overloads import named, op
 from mlirdev.lazy.record import record
 from mlirdev.lazy.rng import signed
-from mlirdev.lazy.specs.checks import DTYPE_NAMES, not_implemented
+from mlirdev.lazy.specs.checks import DTYPE_NAMES, not_implemented, refuse_unless
 from mlirdev.lazy.storage import new_tensor, read, relabelled, write
 from mlirdev.lazy.trace import Cell, Entry
 from mlirdev.plan import BERNOULLI_PROBABILITY, DEVIATION
@@ -260,7 +258,7 @@ def bernoulli_p(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 @handles("native_dropout")
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     if not _is_inexact(input.dtype) and p and train is not False:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_type(input.dtype)}")
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {DTYPE_NAMES[input.dtype]}")
     stride = copy_stride(input, None)
     if train is False or p == 0:
         mask = views.full(tuple(input.shape), torch.bool, 1)

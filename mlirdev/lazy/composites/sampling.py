@@ -13,12 +13,13 @@ from torch import Tensor
 
 from mlirdev.graph import Arg, Ref, ScalarRef
 from mlirdev.lazy import generators, views
-from mlirdev.lazy.composites.draw_checks import check_multinomial, refuse_unless, scalar_type
+from mlirdev.lazy.composites.draw_checks import check_multinomial
 from mlirdev.lazy.composites.random import computing, log_uniform, require, uniform
 from mlirdev.lazy.handlers import handles
 from mlirdev.lazy.layouts import Layout
 from mlirdev.lazy.overloads import named, op
 from mlirdev.lazy.record import record
+from mlirdev.lazy.specs.checks import DTYPE_NAMES, refuse_unless
 from mlirdev.lazy.storage import new_tensor, read
 from mlirdev.lazy.trace import Cell, Entry
 from mlirdev.plan import POISSON_RATE, PROBABILITIES_SUM, PROBABILITY
@@ -53,11 +54,11 @@ def binomial(count: Tensor, prob: Tensor, generator: torch.Generator | None = No
     for name, tensor in (("count", count), ("prob", prob)):
         if not tensor.is_floating_point():
             raise ValueError(
-                f"binomial only supports floating-point dtypes for {name}, got: {scalar_type(tensor.dtype)}"
+                f"binomial only supports floating-point dtypes for {name}, got: {DTYPE_NAMES[tensor.dtype]}"
             )
     refuse_unless(count.dtype in _FULL, "binomial_cpu", count.dtype)
     if count.dtype is not prob.dtype:
-        raise RuntimeError(f"Found dtype {scalar_type(prob.dtype)} but expected {scalar_type(count.dtype)}")
+        raise RuntimeError(f"Found dtype {DTYPE_NAMES[prob.dtype]} but expected {DTYPE_NAMES[count.dtype]}")
     shape = tuple(torch.broadcast_shapes(count.shape, prob.shape))  # type: ignore[no-untyped-call]
     parameters = [views.expand(read(t), shape) if t.shape != shape else read(t) for t in (count, prob)]
     return new_tensor(views.cast(_drawn("mlirdev.binomial", generator, *parameters), count.dtype))

@@ -95,6 +95,11 @@ DTYPE_NAMES = {
     torch.complex32: "ComplexHalf",
     torch.complex64: "ComplexFloat",
     torch.complex128: "ComplexDouble",
+    torch.uint16: "UInt16",
+    torch.uint32: "UInt32",
+    torch.uint64: "UInt64",
+    torch.float8_e5m2: "Float8_e5m2",
+    torch.float8_e4m3fn: "Float8_e4m3fn",
 }
 
 
@@ -105,6 +110,11 @@ def title(meta: Meta) -> str:
 def not_implemented(kernel: str, dtype: torch.dtype) -> NoReturn:
     """What a CPU kernel raises for an element type it doesn't know."""
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{DTYPE_NAMES.get(dtype, dtype)}'")
+
+
+def refuse_unless(ok: bool, kernel: str, dtype: torch.dtype) -> None:
+    if not ok:
+        not_implemented(kernel, dtype)
 
 
 # How C++ names the element types in some messages.
@@ -124,11 +134,19 @@ C_NAMES = {
 }
 
 
-def cpp_type(meta: Meta) -> str:
-    """How scalar conversions name an element type."""
-    return {torch.int64: "int64_t", torch.int8: "int8_t", torch.uint8: "uint8_t"}.get(meta.dtype, c_name(meta))
-
-
 def c_name(meta: Meta) -> str:
-    name = str(meta.dtype).removeprefix("torch.")
+    return _c_name(meta.dtype)
+
+
+def _c_name(dtype: torch.dtype) -> str:
+    name = str(dtype).removeprefix("torch.")
     return C_NAMES.get(name, name)
+
+
+# How conversions of numbers name the integers, where not so.
+_CONVERTED_TO = {torch.int64: "int64_t", torch.int16: "int16_t", torch.int8: "int8_t", torch.uint8: "uint8_t"}
+
+
+def overflow(dtype: torch.dtype) -> NoReturn:
+    """What the conversion of a number raises that an element type doesn't hold."""
+    fail(f"value cannot be converted to type {_CONVERTED_TO.get(dtype) or _c_name(dtype)} without overflow")

@@ -13,9 +13,9 @@ from mlirdev.lazy.specs.checks import (
     broadcast_all,
     c_name,
     check_expandable,
-    cpp_type,
     fail,
     not_implemented,
+    overflow,
     require,
     shown,
     title,
@@ -327,7 +327,7 @@ def masked_fill(self: Meta, mask: Meta, value: Any) -> OutSpec:
 
 def _check_fits(self: Meta, is_complex: bool) -> None:
     if is_complex and not self.dtype.is_complex:
-        fail(f"value cannot be converted to type {cpp_type(self)} without overflow")
+        overflow(self.dtype)
 
 
 def masked_scatter(self: Meta, mask: Meta, source: Meta) -> OutSpec:
