@@ -19,7 +19,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Union
 
 from torch_mlir import ir
 
@@ -27,110 +26,7 @@ from mlirdev.graph import Node, Ref
 
 from .dims import Shape, static
 from .emitter import Emitter
-
-Operand = Union["Number", int, float]
-
-
-class Number:
-    """A number of the program that is being emitted, with Python's operators; comparisons give an i1."""
-
-    __slots__ = ("e", "ir")
-
-    def __init__(self, e: Emitter, value: ir.Value) -> None:
-        self.e = e
-        self.ir = value
-
-    @property
-    def is_float(self) -> bool:
-        return isinstance(self.ir.type, ir.FloatType)
-
-    def like(self, other: Operand) -> ir.Value:
-        """An operand beside this one."""
-        return other.ir if isinstance(other, Number) else self.e.constant(other, self.ir.type)
-
-    def _binary(self, floating: str, integer: str, other: Operand) -> Number:
-        return Number(self.e, self.e.binary(floating if self.is_float else integer, self.ir, self.like(other)))
-
-    def __add__(self, other: Operand) -> Number:
-        return self._binary("addf", "addi", other)
-
-    def __sub__(self, other: Operand) -> Number:
-        return self._binary("subf", "subi", other)
-
-    def __mul__(self, other: Operand) -> Number:
-        return self._binary("mulf", "muli", other)
-
-    def __truediv__(self, other: Operand) -> Number:
-        return self._binary("divf", "divsi", other)
-
-    def __neg__(self) -> Number:
-        return Number(self.e, self.e.op("arith.negf", self.ir.type, self.ir))
-
-    def __rsub__(self, other: Operand) -> Number:
-        return Number(self.e, self.like(other)) - self
-
-    def __rtruediv__(self, other: Operand) -> Number:
-        return Number(self.e, self.like(other)) / self
-
-    __radd__ = __add__
-    __rmul__ = __mul__
-
-    def __and__(self, other: Number) -> Number:
-        return self._binary("", "andi", other)
-
-    def __or__(self, other: Number) -> Number:
-        return self._binary("", "ori", other)
-
-    def __invert__(self) -> Number:
-        return self._binary("", "xori", 1)
-
-    def _compare(self, floating: str, integer: str, other: Operand) -> Number:
-        return Number(self.e, self.e.cmp(floating if self.is_float else integer, self.ir, self.like(other)))
-
-    def __lt__(self, other: Operand) -> Number:
-        return self._compare("olt", "slt", other)
-
-    def __le__(self, other: Operand) -> Number:
-        return self._compare("ole", "sle", other)
-
-    def __gt__(self, other: Operand) -> Number:
-        return self._compare("ogt", "sgt", other)
-
-    def __ge__(self, other: Operand) -> Number:
-        return self._compare("oge", "sge", other)
-
-    def equals(self, other: Operand) -> Number:
-        return self._compare("oeq", "eq", other)
-
-    def differs(self, other: Operand) -> Number:
-        """Also NaN from everything."""
-        return self._compare("une", "ne", other)
-
-    def is_nan(self) -> Number:
-        return self._compare("uno", "ne", self)
-
-    def abs(self) -> Number:
-        return Number(self.e, self.e.op("math.absf", self.ir.type, self.ir))
-
-    def sqrt(self) -> Number:
-        return Number(self.e, self.e.op("math.sqrt", self.ir.type, self.ir))
-
-    def maximum(self, other: Number | int) -> Number:
-        """The greater; this one beside NaN. (LLVM's vectoriser breaks off at some loops over maxnum.)"""
-        beside = Number(self.e, self.like(other))
-        return beside.if_(beside > self, self)
-
-    def minimum(self, other: Number | int) -> Number:
-        beside = Number(self.e, self.like(other))
-        return beside.if_(beside < self, self)
-
-    def with_sign_of(self, other: Operand) -> Number:
-        return Number(self.e, self.e.op("math.copysign", self.ir.type, self.ir, self.like(other)))
-
-    def if_(self, condition: Number, otherwise: Operand) -> Number:
-        """This number where the condition holds, else the other; both are computed."""
-        return Number(self.e, self.e.select(condition.ir, self.ir, self.like(otherwise)))
-
+from .scalars import Number, Scalar
 
 Emit = Callable[[Emitter, Node], Sequence[ir.Value]]
 
@@ -167,30 +63,30 @@ class Variable:
         self.now = value
 
     @property
-    def value(self) -> Number:
-        return Number(self.code.e, self.now)
+    def value(self) -> Scalar:
+        return Scalar(self.code.e, self.now)
 
     @value.setter
-    def value(self, new: Operand) -> None:
-        self.now = self.value.like(new)
+    def value(self, new: Number) -> None:
+        self.now = self.value.lift(new)
 
 
 class Array(Variable):
     """A tensor whose elements are assigned."""
 
-    def _place(self, at: Operand | tuple[Operand, ...]) -> list[ir.Value]:
+    def _place(self, at: Number | tuple[Number, ...]) -> list[ir.Value]:
         indices = at if isinstance(at, tuple) else (at,)
-        return [self.code.index(i).ir for i in indices]
+        return [self.code.index(i).value for i in indices]
 
-    def __getitem__(self, at: Operand | tuple[Operand, ...]) -> Number:
-        return Number(self.code.e, self.code.e.extract(self.now, self._place(at)))
+    def __getitem__(self, at: Number | tuple[Number, ...]) -> Scalar:
+        return Scalar(self.code.e, self.code.e.extract(self.now, self._place(at)))
 
-    def __setitem__(self, at: Operand | tuple[Operand, ...], value: Operand) -> None:
+    def __setitem__(self, at: Number | tuple[Number, ...], value: Number) -> None:
         element = ir.RankedTensorType(self.now.type).element_type
-        stored = value.ir if isinstance(value, Number) else self.code.e.constant(value, element)
+        stored = value.value if isinstance(value, Scalar) else self.code.e.constant(value, element)
         self.now = self.code.e.insert(stored, self.now, self._place(at))
 
-    def swap(self, one: tuple[Operand, ...], other: tuple[Operand, ...]) -> None:
+    def swap(self, one: tuple[Number, ...], other: tuple[Number, ...]) -> None:
         first, second = self[one], self[other]
         self[one] = second
         self[other] = first
@@ -203,21 +99,21 @@ class Code:
         self.e = e
         self._live: list[Variable] = []
 
-    def number(self, value: Operand, type_: ir.Type) -> Number:
-        return value if isinstance(value, Number) else Number(self.e, self.e.constant(value, type_))
+    def number(self, value: Number, type_: ir.Type) -> Scalar:
+        return value if isinstance(value, Scalar) else Scalar(self.e, self.e.constant(value, type_))
 
-    def index(self, value: Operand) -> Number:
-        if isinstance(value, Number):
-            return Number(self.e, self.e.to_index(value.ir))
-        return Number(self.e, self.e.constant(value, self.e.index))
+    def index(self, value: Number) -> Scalar:
+        if isinstance(value, Scalar):
+            return Scalar(self.e, self.e.to_index(value.value))
+        return Scalar(self.e, self.e.constant(value, self.e.index))
 
-    def integer(self, value: Operand, type_: ir.Type) -> Number:
+    def integer(self, value: Number, type_: ir.Type) -> Scalar:
         """An index or integer as another kind of integer."""
         number = self.index(value)
-        return Number(self.e, self.e.op("arith.index_cast", type_, number.ir))
+        return Scalar(self.e, self.e.op("arith.index_cast", type_, number.value))
 
-    def variable(self, value: Number) -> Variable:
-        self._live.append(Variable(self, value.ir))
+    def variable(self, value: Scalar) -> Variable:
+        self._live.append(Variable(self, value.value))
         return self._live[-1]
 
     def array(self, tensor: ir.Value) -> Array:
@@ -232,14 +128,14 @@ class Code:
     # --- control flow -------------------------------------------------------------------------------
 
     @contextmanager
-    def loop(self, low: Operand, high: Operand) -> Iterator[Number]:
+    def loop(self, low: Number, high: Number) -> Iterator[Scalar]:
         """low, low + 1, … below high."""
         before = [v.now for v in self._live]
-        bounds = [self.index(low).ir, self.index(high).ir, self.index(1).ir]
+        bounds = [self.index(low).value, self.index(high).value, self.index(1).value]
         draft = ir.Operation.create("scf.for", results=_types(before), operands=[*bounds, *before], regions=1)
         block = _block(draft, 0, [self.e.index, *_types(before)])
         with self._body(block, list(block.arguments)[1:]) as body:
-            yield Number(self.e, block.arguments[0])
+            yield Scalar(self.e, block.arguments[0])
         carried = body.close("scf.yield", [])
         _drop_arguments(block, before, carried, first=1)
         inits = [before[k] for k in carried]
@@ -249,42 +145,42 @@ class Code:
         self._leave(draft, loop, before, carried)
 
     @contextmanager
-    def down(self, high: Operand, low: Operand = 0) -> Iterator[Number]:
+    def down(self, high: Number, low: Number = 0) -> Iterator[Scalar]:
         """high - 1, high - 2, … down to low."""
         top = self.index(high)
         with self.loop(0, top - self.index(low)) as i:
             yield top - 1 - i
 
     @contextmanager
-    def nest(self, *highs: Operand) -> Iterator[list[Number]]:
+    def nest(self, *highs: Number) -> Iterator[list[Scalar]]:
         """Loops in each other, from 0 each."""
         with ExitStack() as stack:
             yield [stack.enter_context(self.loop(0, high)) for high in highs]
 
     @contextmanager
-    def when(self, condition: Number) -> Iterator[None]:
+    def when(self, condition: Scalar) -> Iterator[None]:
         before = [v.now for v in self._live]
-        draft = ir.Operation.create("scf.if", operands=[condition.ir], regions=2)
+        draft = ir.Operation.create("scf.if", operands=[condition.value], regions=2)
         block = _block(draft, 0, [])
         with self._body(block, before) as body:
             yield
         carried = body.close("scf.yield", [])
         kept = [before[k] for k in carried]
         with ir.InsertionPoint(draft):
-            branch = ir.Operation.create("scf.if", results=_types(kept), operands=[condition.ir], regions=2)
+            branch = ir.Operation.create("scf.if", results=_types(kept), operands=[condition.value], regions=2)
         block.append_to(branch.regions[0])
         with ir.InsertionPoint(_block(branch, 1, [])):
             self.e.builder.create("scf.yield", [], kept)
         self._leave(draft, branch, before, carried)
 
     @contextmanager
-    def repeat(self, condition: Callable[[], Number]) -> Iterator[None]:
+    def repeat(self, condition: Callable[[], Scalar]) -> Iterator[None]:
         """As long as the condition, which assigns nothing, holds."""
         before = [v.now for v in self._live]
         draft = ir.Operation.create("scf.while", results=_types(before), operands=before, regions=2)
         head, block = (_block(draft, region, _types(before)) for region in (0, 1))
         with self._body(head, list(head.arguments)) as test:
-            holds = condition().ir
+            holds = condition().value
         with self._body(block, list(block.arguments)) as body:
             yield
         carried = body.close("scf.yield", [])

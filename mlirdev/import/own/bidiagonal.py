@@ -15,7 +15,8 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number, as_one_op
+from ..imperative import Array, Code, as_one_op
+from ..scalars import Scalar
 from .householder import apply, hypotenuse, reflection, size
 from .registry import own
 from .tridiagonal import EPSILON, rotate_rows, sort_rows
@@ -47,7 +48,7 @@ def bidiagonal(e: Emitter, node: Node) -> Sequence[ir.Value]:
     return [a.now, tauq.now, taup.now, diagonal.now, above.now]
 
 
-def _reflect_row(code: Code, a: Array, b: Number, k: Number, line: Array, columns: Number) -> Number:
+def _reflect_row(code: Code, a: Array, b: Scalar, k: Scalar, line: Array, columns: Scalar) -> Scalar:
     zero = code.index(0)
     with code.loop(k + 1, columns) as j:
         line[0, j, 0] = a[b, k, j]
@@ -58,14 +59,14 @@ def _reflect_row(code: Code, a: Array, b: Number, k: Number, line: Array, column
 
 
 def _apply_to_rows(
-    code: Code, a: Array, b: Number, k: Number, tau: Number, rows: Number, columns: Number, v: Array
+    code: Code, a: Array, b: Scalar, k: Scalar, tau: Scalar, rows: Scalar, columns: Scalar, v: Array
 ) -> None:
     """The rows below k become row - tau·(row·v)·vᵀ."""
     with code.loop(k + 1, columns) as j:
         v[j] = a[b, k, j]
     v[k + 1] = 1.0
     with code.loop(k + 1, rows) as i:
-        dot = code.variable(code.number(0.0, tau.ir.type))
+        dot = code.variable(code.number(0.0, tau.value.type))
         with code.loop(k + 1, columns) as j:
             dot.value = dot.value + a[b, i, j] * v[j]
         factor = tau * dot.value
@@ -77,10 +78,10 @@ def _apply_to_rows(
 @as_one_op
 def bidiagonal_qr(e: Emitter, node: Node) -> Sequence[ir.Value]:
     """Each singular value in turn is split off at the bottom."""
-    batch, order = (Number(e, e.dim(d)) for d in e.spec(node.args[0]).shape)
+    batch, order = (Scalar(e, e.dim(d)) for d in e.spec(node.args[0]).shape)
     code = Code(e)
     d, above, u, v = (code.array(e.tensor(x)) for x in node.args)
-    widths = [Number(e, e.dim(e.spec(x).shape[2])) for x in node.args[2:]]
+    widths = [Scalar(e, e.dim(e.spec(x).shape[2])) for x in node.args[2:]]
     off = code.space(node.results[0].shape[1:], e.builder.type("f64"))
     info = code.space(node.results[3].shape, e.i32)
     with code.loop(0, batch) as b:
@@ -106,29 +107,29 @@ class _QR:
     """The sweeps over one matrix. off[i] stands above d[i]."""
 
     def __init__(
-        self, code: Code, d: Array, off: Array, vectors: list[Array], b: Number, order: Number, widths: list[Number]
+        self, code: Code, d: Array, off: Array, vectors: list[Array], b: Scalar, order: Scalar, widths: list[Scalar]
     ) -> None:
         self.code, self.d, self.off, self.b, self.order, self.widths = code, d, off, b, order, widths
         self.u, self.v = vectors
         self.scale = self._scale()
 
-    def _scale(self) -> Number:
+    def _scale(self) -> Scalar:
         """Beside this a number counts as zero when it is an epsilon of it."""
         scale = self.code.variable(self.code.number(0.0, self.code.e.builder.type("f64")))
         with self.code.loop(0, self.order) as i:
-            scale.value = scale.value.maximum(self.d[self.b, i].abs() + self.off[i].abs())
+            scale.value = scale.value.maximum(abs(self.d[self.b, i]) + abs(self.off[i]))
         return scale.value
 
-    def _is_small(self, x: Number) -> Number:
-        return x.abs() <= self.scale * EPSILON
+    def _is_small(self, x: Scalar) -> Scalar:
+        return abs(x) <= self.scale * EPSILON
 
-    def split(self, last: Number) -> Number:
+    def split(self, last: Scalar) -> Scalar:
         """Where the block that ends at `last` begins. A zero on its diagonal splits it, once what stands beside it is
         chased away."""
         code, d, off, b = self.code, self.d, self.off, self.b
         at = code.variable(last)
 
-        def coupled() -> Number:
+        def coupled() -> Scalar:
             before = (at.value - 1).maximum(0)
             return (at.value > 0) & ~self._is_small(off[at.value]) & ~self._is_small(d[b, before])
 
@@ -139,7 +140,7 @@ class _QR:
             self._cancel(at.value, last)
         return at.value
 
-    def _cancel(self, first: Number, last: Number) -> None:
+    def _cancel(self, first: Scalar, last: Scalar) -> None:
         """d[first - 1] is zero: turn off[first] away through the rows below."""
         code, d, off, b = self.code, self.d, self.off, self.b
         bulge = code.variable(off[first])
@@ -156,7 +157,7 @@ class _QR:
                 bulge.value = 0.0
             rotate_rows(code, self.u, b, first - 1, i, c, s, self.widths[0])
 
-    def sweep(self, first: Number, last: Number) -> None:
+    def sweep(self, first: Scalar, last: Scalar) -> None:
         """Implicit QR with a shift from the bottom 2 by 2 block."""
         code, d, off, b = self.code, self.d, self.off, self.b
         f = code.variable(self._shift(first, last))
@@ -182,15 +183,15 @@ class _QR:
         off[last] = f.value
         d[b, last] = x.value
 
-    def _shift(self, first: Number, last: Number) -> Number:
+    def _shift(self, first: Scalar, last: Scalar) -> Scalar:
         d, off, b = self.d, self.off, self.b
         x, y, z = d[b, first], d[b, last - 1], d[b, last]
         g, h = off[last - 1], off[last]
         f = ((y - z) * (y + z) + (g - h) * (g + h)) / (h * y * 2.0)
-        r = hypotenuse(f, self.code.number(1.0, f.ir.type))
+        r = hypotenuse(f, self.code.number(1.0, f.value.type))
         return ((x - z) * (x + z) + h * (y / (f + r.with_sign_of(f)) - h)) / x
 
-    def make_positive(self, last: Number) -> None:
+    def make_positive(self, last: Scalar) -> None:
         code, d, b = self.code, self.d, self.b
         with code.when(d[b, last] < 0.0):
             d[b, last] = -d[b, last]
@@ -198,7 +199,7 @@ class _QR:
                 self.v[b, last, j] = -self.v[b, last, j]
 
 
-def _turn(f: Number, h: Number, length: Number) -> tuple[Number, Number]:
+def _turn(f: Scalar, h: Scalar, length: Scalar) -> tuple[Scalar, Scalar]:
     """Cosine and sine of the rotation that takes (f, h) to (length, 0)."""
     zero = length.equals(0.0)
     divisor = length.if_(~zero, 1.0)

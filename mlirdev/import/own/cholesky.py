@@ -13,7 +13,8 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number, as_one_op
+from ..imperative import Array, Code, as_one_op
+from ..scalars import Scalar
 from .registry import own
 
 
@@ -22,10 +23,10 @@ from .registry import own
 def cholesky(e: Emitter, node: Node) -> Sequence[ir.Value]:
     batch, order, _ = e.spec(node.args[0]).shape
     code = Code(e)
-    n = Number(e, e.dim(order))
+    n = Scalar(e, e.dim(order))
     u = code.array(e.tensor(node.args[0]))
     info = code.space((batch,), e.i32)
-    with code.nest(Number(e, e.dim(batch)), n) as (b, k), code.when(info[b].equals(0)):
+    with code.nest(Scalar(e, e.dim(batch)), n) as (b, k), code.when(info[b].equals(0)):
         pivot = u[b, k, k]
         positive = pivot > 0.0
         with code.when(~positive):
@@ -35,7 +36,7 @@ def cholesky(e: Emitter, node: Node) -> Sequence[ir.Value]:
     return [u.now, info.now]
 
 
-def _eliminate(code: Code, u: Array, b: Number, k: Number, n: Number, root: Number) -> None:
+def _eliminate(code: Code, u: Array, b: Scalar, k: Scalar, n: Scalar, root: Scalar) -> None:
     """Row k of U, and what it leaves of the rows below."""
     u[b, k, k] = root
     with code.loop(k + 1, n) as j:

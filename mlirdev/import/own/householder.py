@@ -14,15 +14,16 @@ from mlirdev.graph import Node
 
 from ..dims import Shape
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number, as_one_op
+from ..imperative import Array, Code, as_one_op
+from ..scalars import Scalar
 from .registry import own
 
 # Below this a norm's reciprocal overflows (LAPACK's safmin / eps).
 _TINY = {"f32": 2.0**-126 / 2.0**-24, "f64": 2.0**-1022 / 2.0**-53}
 
 
-def size(e: Emitter, shape: Shape, dim: int) -> Number:
-    return Number(e, e.dim(shape[dim]))
+def size(e: Emitter, shape: Shape, dim: int) -> Scalar:
+    return Scalar(e, e.dim(shape[dim]))
 
 
 @own("own.geqrf")
@@ -34,16 +35,16 @@ def geqrf(e: Emitter, node: Node) -> Sequence[ir.Value]:
     a = code.array(e.tensor(node.args[0]))
     tau = code.space(node.results[1].shape, element)
     row = code.space((shape[2],), element)
-    with code.nest(size(e, shape, 0), Number(e, e.dim(node.results[1].shape[1]))) as (b, k):
+    with code.nest(size(e, shape, 0), Scalar(e, e.dim(node.results[1].shape[1]))) as (b, k):
         tau[b, k] = reflection(code, a, b, k, k, size(e, shape, 1))
         apply(code, a, k, tau[b, k], a, b, (k, size(e, shape, 1)), (k + 1, size(e, shape, 2)), row)
     return [a.now, tau.now]
 
 
-def reflection(code: Code, a: Array, b: Number, k: Number, first: Number, rows: Number) -> Number:
+def reflection(code: Code, a: Array, b: Scalar, k: Scalar, first: Scalar, rows: Scalar) -> Scalar:
     """Let column k from row `first` on become (beta, v): the reflection that makes it (beta, 0, …); its tau (larfg)."""
     alpha = a[b, first, k]
-    type_ = alpha.ir.type
+    type_ = alpha.value.type
     norm = _norm(code, a, b, k, first, rows)
     tau = code.variable(code.number(0.0, type_))
     # NaN goes on, as everywhere.
@@ -61,12 +62,12 @@ def reflection(code: Code, a: Array, b: Number, k: Number, first: Number, rows: 
     return tau.value
 
 
-def _norm(code: Code, a: Array, b: Number, k: Number, first: Number, rows: Number) -> Number:
+def _norm(code: Code, a: Array, b: Scalar, k: Scalar, first: Scalar, rows: Scalar) -> Scalar:
     """The length of column k below row `first`, without overflow."""
-    type_ = a[b, first, k].ir.type
+    type_ = a[b, first, k].value.type
     scale, total = code.variable(code.number(0.0, type_)), code.variable(code.number(0.0, type_))
     with code.loop(first + 1, rows) as i:
-        scale.value = scale.value.maximum(a[b, i, k].abs())
+        scale.value = scale.value.maximum(abs(a[b, i, k]))
     divisor = code.number(1.0, type_).if_(scale.value.equals(0.0), scale.value)
     with code.loop(first + 1, rows) as i:
         part = a[b, i, k] / divisor
@@ -74,9 +75,9 @@ def _norm(code: Code, a: Array, b: Number, k: Number, first: Number, rows: Numbe
     return divisor * total.value.sqrt()
 
 
-def hypotenuse(x: Number, y: Number) -> Number:
+def hypotenuse(x: Scalar, y: Scalar) -> Scalar:
     """√(x² + y²) without overflow (lapy2)."""
-    x, y = x.abs(), y.abs()
+    x, y = abs(x), abs(y)
     long, short = x.if_(x > y, y), y.if_(x > y, x)
     ratio = short / long
     length = long * (ratio * ratio + 1.0).sqrt()
@@ -86,12 +87,12 @@ def hypotenuse(x: Number, y: Number) -> Number:
 def apply(
     code: Code,
     a: Array,
-    k: Number,
-    tau: Number,
+    k: Scalar,
+    tau: Scalar,
     c: Array,
-    b: Number,
-    rows: tuple[Number, Number],
-    columns: tuple[Number, Number],
+    b: Scalar,
+    rows: tuple[Scalar, Scalar],
+    columns: tuple[Scalar, Scalar],
     row: Array,
 ) -> None:
     """Let H (v is column k of a) reflect the rows and columns of c, the first row being that of v₀: row = vᵀ·c, and

@@ -14,17 +14,18 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number, Variable, as_one_op
+from ..imperative import Array, Code, Variable, as_one_op
+from ..scalars import Scalar
 from .registry import own
 
-Place = Callable[[Number], "tuple[Number, ...]"]
+Place = Callable[[Scalar], "tuple[Scalar, ...]"]
 _ALPHA = (1 + math.sqrt(17)) / 8
 
 
 @own("own.ldl_factor")
 @as_one_op
 def ldl_factor(e: Emitter, node: Node) -> Sequence[ir.Value]:
-    batch, order, _ = (Number(e, e.dim(d)) for d in e.spec(node.args[0]).shape)
+    batch, order, _ = (Scalar(e, e.dim(d)) for d in e.spec(node.args[0]).shape)
     code = Code(e)
     a = code.array(e.tensor(node.args[0]))
     pivots = code.space(node.results[1].shape, e.i32)
@@ -39,13 +40,13 @@ def ldl_factor(e: Emitter, node: Node) -> Sequence[ir.Value]:
 class _Step:
     """Elimination from column k of a matrix on, by one pivot or two."""
 
-    def __init__(self, code: Code, a: Array, pivots: Array, info: Array, b: Number, k: Number, order: Number) -> None:
+    def __init__(self, code: Code, a: Array, pivots: Array, info: Array, b: Scalar, k: Scalar, order: Scalar) -> None:
         self.code, self.a, self.pivots, self.info = code, a, pivots, info
         self.b, self.k, self.order = b, k, order
 
     def run(self, counter: Variable) -> None:
         code, a, b, k = self.code, self.a, self.b, self.k
-        size = a[b, k, k].abs()
+        size = abs(a[b, k, k])
         below, column = self._largest(lambda i: (b, i, k), k + 1, self.order)
         nothing = size.equals(0.0) & column.equals(0.0)
         with code.when(nothing & self.info[b].equals(0)):
@@ -64,29 +65,29 @@ class _Step:
         self._note(chosen.value, double.value)
         counter.value = last + 1
 
-    def _largest(self, place: Place, low: Number, high: Number) -> tuple[Number, Number]:
+    def _largest(self, place: Place, low: Scalar, high: Scalar) -> tuple[Scalar, Scalar]:
         """The first place of the greatest magnitude, and that; 0 where there is none."""
         code = self.code
-        best = code.variable(code.number(0.0, self.a[self.b, self.k, self.k].ir.type))
+        best = code.variable(code.number(0.0, self.a[self.b, self.k, self.k].value.type))
         at = code.variable(low)
         with code.loop(low, high) as i:
-            size = self.a[place(i)].abs()
+            size = abs(self.a[place(i)])
             better = i.equals(low) | (size > best.value)
             at.value, best.value = i.if_(better, at.value), size.if_(better, best.value)
         return at.value, best.value
 
-    def _choose(self, size: Number, below: Number, column: Number, chosen: Variable, double: Variable) -> None:
+    def _choose(self, size: Scalar, below: Scalar, column: Scalar, chosen: Variable, double: Variable) -> None:
         """Column k's diagonal is too small: exchange it with `below`, or take both."""
         a, b, k = self.a, self.b, self.k
         _, left = self._largest(lambda j: (b, below, j), k, below)
         _, right = self._largest(lambda i: (b, i, below), below + 1, self.order)
         row = right.if_(right > left, left)
         keeps = size >= column * _ALPHA * (column / row)
-        single = a[b, below, below].abs() >= row * _ALPHA
+        single = abs(a[b, below, below]) >= row * _ALPHA
         chosen.value = k.if_(keeps, below)
         double.value = ~keeps & ~single
 
-    def _exchange(self, last: Number, chosen: Number, double: Number) -> None:
+    def _exchange(self, last: Scalar, chosen: Scalar, double: Scalar) -> None:
         """Rows and columns `last` and `chosen`, in the lower triangle."""
         code, a, b, k = self.code, self.a, self.b, self.k
         with code.loop(chosen + 1, self.order) as i:
@@ -120,7 +121,7 @@ class _Step:
             a[b, j, k] = first
             a[b, j, k + 1] = second
 
-    def _note(self, chosen: Number, double: Number) -> None:
+    def _note(self, chosen: Scalar, double: Scalar) -> None:
         code, pivot = self.code, self.code.integer(chosen + 1, self.code.e.i32)
         self.pivots[self.b, self.k] = (0 - pivot).if_(double, pivot)
         with code.when(double):
@@ -131,7 +132,7 @@ class _Step:
 @as_one_op
 def ldl_solve(e: Emitter, node: Node) -> Sequence[ir.Value]:
     matrix, exchanges, right = node.args
-    batch, order, width = (Number(e, e.dim(d)) for d in e.spec(right).shape)
+    batch, order, width = (Scalar(e, e.dim(d)) for d in e.spec(right).shape)
     code = Code(e)
     a, pivots, x = (code.array(e.tensor(v)) for v in (matrix, exchanges, right))
     with code.loop(0, batch) as b:
@@ -148,20 +149,20 @@ def ldl_solve(e: Emitter, node: Node) -> Sequence[ir.Value]:
 class _System:
     """One system; positions are of its right side's rows."""
 
-    def __init__(self, code: Code, a: Array, pivots: Array, x: Array, b: Number, order: Number, width: Number) -> None:
+    def __init__(self, code: Code, a: Array, pivots: Array, x: Array, b: Scalar, order: Scalar, width: Scalar) -> None:
         self.code, self.a, self.pivots, self.x = code, a, pivots, x
         self.b, self.order, self.width = b, order, width
 
-    def _pivot(self, k: Number) -> tuple[Number, Number]:
+    def _pivot(self, k: Scalar) -> tuple[Scalar, Scalar]:
         """(the row that k was exchanged with, whether its block is of 2)."""
         code, pivot = self.code, self.pivots[self.b, k]
         double = pivot < 0
         place = (0 - pivot).if_(double, pivot) - 1
-        wide = Number(code.e, code.e.to_i64(place.ir))
-        bound = Number(code.e, code.e.to_i64(self.order.ir))
+        wide = Scalar(code.e, code.e.to_i64(place.value))
+        bound = Scalar(code.e, code.e.to_i64(self.order.value))
         return code.index(wide.minimum(bound - 1).maximum(0)), double
 
-    def _swap(self, one: Number, other: Number) -> None:
+    def _swap(self, one: Scalar, other: Scalar) -> None:
         with self.code.loop(0, self.width) as j:
             self.x.swap((self.b, one, j), (self.b, other, j))
 
@@ -179,14 +180,14 @@ class _System:
             x[b, k, j] = x[b, k, j] / a[b, k, k]
         counter.value = last + 1
 
-    def _subtract(self, k: Number, last: Number) -> None:
+    def _subtract(self, k: Scalar, last: Scalar) -> None:
         """Multiples of row k from the rows after `last`."""
         with self.code.loop(last + 1, self.order) as i:
             factor = self.a[self.b, i, k]
             with self.code.loop(0, self.width) as j:
                 self.x[self.b, i, j] = self.x[self.b, i, j] - factor * self.x[self.b, k, j]
 
-    def _divide_two(self, k: Number) -> None:
+    def _divide_two(self, k: Scalar) -> None:
         a, x, b = self.a, self.x, self.b
         corner = a[b, k + 1, k]
         first, second = a[b, k, k] / corner, a[b, k + 1, k + 1] / corner
@@ -206,7 +207,7 @@ class _System:
         self._swap(k, place)
         counter.value = (k - 2).if_(double, k - 1)
 
-    def _collect(self, row: Number, last: Number) -> None:
+    def _collect(self, row: Scalar, last: Scalar) -> None:
         a, x, b = self.a, self.x, self.b
         with self.code.loop(last + 1, self.order) as i:
             factor = a[b, i, row]

@@ -17,7 +17,8 @@ from mlirdev.dtypes import DType
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from .formula import NAN, PI, Scalar, branch, loop, select
+from ..scalars import Scalar, select
+from .formula import NAN, PI, branch, loop
 from .random import philox4x32
 from .registry import own
 from .special.gamma import lgamma

@@ -9,7 +9,8 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number, as_one_op
+from ..imperative import Array, Code, as_one_op
+from ..scalars import Scalar
 from .registry import own
 
 
@@ -18,7 +19,7 @@ from .registry import own
 def squared(e: Emitter, node: Node) -> Sequence[ir.Value]:
     matrices, counts = node.args
     shape = e.spec(matrices).shape
-    batch, order = (Number(e, e.dim(d)) for d in shape[:2])
+    batch, order = (Scalar(e, e.dim(d)) for d in shape[:2])
     code = Code(e)
     x, times = code.array(e.tensor(matrices)), code.array(e.tensor(counts))
     product = code.space(shape[1:], e.element_type(node.results[0].dtype))
@@ -27,7 +28,7 @@ def squared(e: Emitter, node: Node) -> Sequence[ir.Value]:
     return [x.now]
 
 
-def _square(code: Code, x: Array, b: Number, product: Array, order: Number) -> None:
+def _square(code: Code, x: Array, b: Scalar, product: Array, order: Scalar) -> None:
     with code.loop(0, order) as i:
         with code.loop(0, order) as j:
             product[i, j] = 0.0

@@ -12,7 +12,8 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Code, Number, as_one_op
+from ..imperative import Code, as_one_op
+from ..scalars import Scalar
 from .registry import own
 
 
@@ -20,7 +21,7 @@ from .registry import own
 @as_one_op
 def solve_triangular(e: Emitter, node: Node) -> Sequence[ir.Value]:
     matrix, right, upper, unitriangular = node.args
-    batch, order, width = (Number(e, e.dim(d)) for d in e.spec(right).shape)
+    batch, order, width = (Scalar(e, e.dim(d)) for d in e.spec(right).shape)
     code = Code(e)
     a, x = code.array(e.tensor(matrix)), code.array(e.tensor(right))
     with code.loop(0, batch) as b, code.down(order) if upper else code.loop(0, order) as i:

@@ -14,7 +14,8 @@ from torch_mlir import ir
 from mlirdev.graph import Node
 
 from ..emitter import Emitter
-from ..imperative import Array, Code, Number, Variable, as_one_op
+from ..imperative import Array, Code, Variable, as_one_op
+from ..scalars import Scalar
 from .householder import hypotenuse, reflection
 from .registry import own
 
@@ -26,7 +27,7 @@ _MOST = 60
 @own("own.tridiagonal")
 @as_one_op
 def tridiagonal(e: Emitter, node: Node) -> Sequence[ir.Value]:
-    batch, order, _ = (Number(e, e.dim(d)) for d in e.spec(node.args[0]).shape)
+    batch, order, _ = (Scalar(e, e.dim(d)) for d in e.spec(node.args[0]).shape)
     code = Code(e)
     a = code.array(e.tensor(node.args[0]))
     tau, diagonal, beside = (code.space(node.results[i].shape, e.builder.type("f64")) for i in (1, 2, 3))
@@ -42,7 +43,7 @@ def tridiagonal(e: Emitter, node: Node) -> Sequence[ir.Value]:
 
 
 def _reflect_both_sides(
-    code: Code, a: Array, b: Number, k: Number, tau: Number, order: Number, v: Array, w: Array
+    code: Code, a: Array, b: Scalar, k: Scalar, tau: Scalar, order: Scalar, v: Array, w: Array
 ) -> None:
     """H·A·H of what is right of and below column k: A - v·wᵀ - w·vᵀ, where w = tau·(A·v - ½·tau·(vᵀ·A·v)·v)."""
     with code.loop(k + 1, order) as i:
@@ -52,7 +53,7 @@ def _reflect_both_sides(
     with code.nest(order - k - 1, order - k - 1) as (i, j):
         row, column = i + k + 1, j + k + 1
         w[column] = w[column] + v[row] * a[b, row, column]
-    dot = code.variable(code.number(0.0, tau.ir.type))
+    dot = code.variable(code.number(0.0, tau.value.type))
     with code.loop(k + 1, order) as i:
         dot.value = dot.value + v[i] * w[i]
     half = tau * dot.value * 0.5
@@ -68,10 +69,10 @@ def _reflect_both_sides(
 @as_one_op
 def tridiagonal_ql(e: Emitter, node: Node) -> Sequence[ir.Value]:
     """Implicit QL: each eigenvalue in turn is split off at the top."""
-    batch, order = (Number(e, e.dim(d)) for d in e.spec(node.args[0]).shape)
+    batch, order = (Scalar(e, e.dim(d)) for d in e.spec(node.args[0]).shape)
     code = Code(e)
     d, beside, z = (code.array(e.tensor(v)) for v in node.args)
-    width = Number(e, e.dim(e.spec(node.args[2]).shape[2]))
+    width = Scalar(e, e.dim(e.spec(node.args[2]).shape[2]))
     # One element more, which stays 0, lets every row have a neighbour.
     off = code.space(node.results[0].shape[1:], e.builder.type("f64"))
     info = code.space(node.results[2].shape, e.i32)
@@ -95,32 +96,32 @@ def tridiagonal_ql(e: Emitter, node: Node) -> Sequence[ir.Value]:
 class _QL:
     """The sweeps over one matrix."""
 
-    def __init__(self, code: Code, d: Array, off: Array, z: Array, b: Number, order: Number, width: Number) -> None:
+    def __init__(self, code: Code, d: Array, off: Array, z: Array, b: Scalar, order: Scalar, width: Scalar) -> None:
         self.code, self.d, self.off, self.z, self.b, self.order, self.width = code, d, off, z, b, order, width
 
-    def split(self, low: Number) -> Number:
+    def split(self, low: Scalar) -> Scalar:
         """The first row from `low` on that nothing couples to the next."""
         code, d, off, b = self.code, self.d, self.off, self.b
         at = code.variable(low)
 
-        def coupled() -> Number:
+        def coupled() -> Scalar:
             i = at.value
             following = (i + 1).minimum(self.order - 1)
-            size = d[b, i].abs() + d[b, following].abs()
-            return (i < self.order - 1) & ~(off[i].abs() <= size * EPSILON)
+            size = abs(d[b, i]) + abs(d[b, following])
+            return (i < self.order - 1) & ~(abs(off[i]) <= size * EPSILON)
 
         with code.repeat(coupled):
             at.value = at.value + 1
         return at.value
 
-    def sweep(self, low: Number, split: Variable) -> None:
+    def sweep(self, low: Scalar, split: Variable) -> None:
         code, d, off, b = self.code, self.d, self.off, self.b
         high = split.value
         start = d[b, low]
         g = (d[b, low + 1] - start) / (off[low] * 2.0)
-        r = hypotenuse(g, code.number(1.0, g.ir.type))
+        r = hypotenuse(g, code.number(1.0, g.value.type))
         shift = code.variable(d[b, high] - start + off[low] / (g + r.with_sign_of(g)))
-        s, c, p = (code.variable(code.number(v, g.ir.type)) for v in (1.0, 1.0, 0.0))
+        s, c, p = (code.variable(code.number(v, g.value.type)) for v in (1.0, 1.0, 0.0))
         whole = code.variable(code.number(1, code.e.i1))
         with code.down(high, low) as i, code.when(whole.value):
             self._rotate(i, high, shift, s, c, p, whole)
@@ -131,7 +132,7 @@ class _QL:
         split.value = self.split(low)
 
     def _rotate(
-        self, i: Number, high: Number, g: Variable, s: Variable, c: Variable, p: Variable, whole: Variable
+        self, i: Scalar, high: Scalar, g: Variable, s: Variable, c: Variable, p: Variable, whole: Variable
     ) -> None:
         """Chase the bulge past row i; where it vanishes by itself the sweep ends."""
         code, d, off, b = self.code, self.d, self.off, self.b
@@ -154,7 +155,7 @@ class _QL:
 
 
 def rotate_rows(
-    code: Code, z: Array, b: Number, one: Number, other: Number, c: Number, s: Number, width: Number
+    code: Code, z: Array, b: Scalar, one: Scalar, other: Scalar, c: Scalar, s: Scalar, width: Scalar
 ) -> None:
     """(one, other) become (c·one + s·other, c·other - s·one)."""
     with code.loop(0, width) as j:
@@ -164,7 +165,7 @@ def rotate_rows(
 
 
 def sort_rows(
-    code: Code, values: Array, rows: list[Array], b: Number, order: Number, widths: list[Number], ascending: bool
+    code: Code, values: Array, rows: list[Array], b: Scalar, order: Scalar, widths: list[Scalar], ascending: bool
 ) -> None:
     """Put values in order, and the rows that belong to them."""
     with code.loop(0, order) as i:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..formula import INF, NAN, PI, Scalar, branch, first, formula, loop, polynomial
+from ...scalars import Scalar
+from ..formula import INF, NAN, PI, branch, first, formula, loop, polynomial
 
 _AN = (
     0.346538101525629, 12.007595273964581, 76.27960536152345, 168.08922493463058, 159.75639135016442,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..formula import INF, NAN, PI, Scalar, first, formula, polynomial, select
+from ...scalars import Scalar, select
+from ..formula import INF, NAN, PI, first, formula, polynomial
 
 Coefficients = Sequence[float]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..formula import INF, NAN, Scalar, first, fma, formula, lookup, polynomial, select
+from ...scalars import Scalar, select
+from ..formula import INF, NAN, first, fma, formula, lookup, polynomial
 from .erfcx_table import COEFFICIENTS
 
 _P0 = (

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..formula import INF, NAN, PI, Scalar, first, fma, formula, loop, polynomial, repeat, select
+from ...scalars import Scalar, select
+from ..formula import INF, NAN, PI, first, fma, formula, loop, polynomial, repeat
 
 # digamma(x) = log x - 1/2x - P(1/x²)/x² from x = 10 on; zeta: (2k)! / B_2k, for Euler and Maclaurin's formula.
 _DIGAMMA = (

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..formula import INF, NAN, Scalar, branch, first, fma, formula, lookup, loop, polynomial, select
+from ...scalars import Scalar, select
+from ..formula import INF, NAN, branch, first, fma, formula, lookup, loop, polynomial
 from .gamma import lgamma
 from .igamma_table import COEFFICIENTS
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..formula import INF, NAN, Scalar, chebyshev, first, formula, select
+from ...scalars import Scalar, select
+from ..formula import INF, NAN, chebyshev, first, formula
 
 _I0_SMALL = (
     -4.4153416464793395e-18, 3.3307945188222384e-17, -2.431279846547955e-16, 1.715391285555133e-15,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..formula import NAN, Scalar, first, fma, formula, loop, select
+from ...scalars import Scalar, select
+from ..formula import NAN, first, fma, formula, loop
 
 
 def _recurrence(
