@@ -195,12 +195,6 @@ class Tensor:
     def mean(self, over: Sequence[int], keep: bool = False) -> Tensor:
         return self.sum(over, keep) / self.rewriter.count(dims.product(self.shape[d] for d in over), self.dtype)
 
-    def sum_to(self, shape: Shape) -> Tensor:
-        """Sum over what was broadcast from `shape`."""
-        extra = self.rank - len(shape)
-        ones = [i + extra for i, d in enumerate(shape) if d == 1 and self.shape[i + extra] != 1]
-        return self.sum([*range(extra), *ones]).view(shape)
-
     def _reduced(self, over: Sequence[int], keep: bool) -> Shape:
         axes = set(over)
         if keep:

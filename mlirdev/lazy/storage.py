@@ -49,10 +49,6 @@ def cell_of(tensor: Tensor) -> Cell:
     return cell
 
 
-def layout_of_tensor(tensor: Tensor) -> Layout:
-    return layout_of(tensor.shape, tensor.dtype, None if tensor.is_contiguous() else tensor.stride())
-
-
 def offset_of(tensor: Tensor) -> int:
     offset: int = tensor.storage_offset()  # type: ignore[assignment]  # never a SymInt: no tracing here
     return offset

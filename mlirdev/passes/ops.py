@@ -6,7 +6,7 @@ All makers insert at the current insertion point and location.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torch_mlir import ir
@@ -64,20 +64,8 @@ def defining_op(value: Any) -> Any | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
-def body_operations(op: Any) -> Iterator[Any]:
-    """The operations of an op's only block."""
-    return (inner.operation for inner in op.regions[0].blocks[0].operations)
-
-
 def users(value: Any) -> list[Any]:
     return [use.owner.operation for use in value.uses]
-
-
-def replace_where(value: Any, new: Any, wanted: Callable[[Any], bool]) -> None:
-    """Replace `value` by `new` in the users that `wanted` picks."""
-    for user in users(value):
-        if wanted(user):
-            user.replace_uses_of_with(value, new)
 
 
 def index_constant(value: int) -> Any:

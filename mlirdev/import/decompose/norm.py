@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from ..rewriter import Rewriter
 
 
-def moments(x: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
-    """(x − mean, variance), both keeping `axes`."""
-    centred = x - x.mean(axes, True)
-    return centred, (centred * centred).mean(axes, True)
-
-
 # --- layer norm --------------------------------------------------------------------------------------
 
 
