@@ -99,11 +99,19 @@ class Loop:
     results: list[Any] = field(default_factory=list)
 
 
+# On an scf.for: its iterations are independent, so that threads may share them.
+PARALLEL = "mlirdev.parallel"
+
+
 @contextmanager
-def for_loop(start: Index, stop: Index, step: Index = 1, carried: Sequence[Any] = ()) -> Iterator[Loop]:
+def for_loop(
+    start: Index, stop: Index, step: Index = 1, carried: Sequence[Any] = (), *, parallel: bool = False
+) -> Iterator[Loop]:
     """Write an scf.for; what is emitted inside goes into its body."""
     bounds = [as_value(start), as_value(stop), as_value(step)]
     op = ir.Operation.create("scf.for", results=[v.type for v in carried], operands=[*bounds, *carried], regions=1)
+    if parallel:
+        op.attributes[PARALLEL] = ir.UnitAttr.get()
     block = ir.Block.create_at_start(op.regions[0], [ir.IndexType.get(), *(v.type for v in carried)])
     iv, *inside = block.arguments
     loop = Loop(iv, list(inside))
