@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "mlirdev"
 HOMES = {
-    "torch": ("backend/", "lazy/"),
+    "torch": ("backend/", "dynamo/", "lazy/"),
     "torch_mlir": ("import/", "passes/"),
     "llvmlite": ("jit/",),
 }

@@ -16,6 +16,7 @@ import warnings
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
+from mlirdev import dynamo
 from mlirdev.backend import accelerator, lightning, module, parallel
 from mlirdev.backend.devices import NAME
 from mlirdev.backend.imports import when_imported
@@ -49,6 +50,7 @@ def attach() -> None:
     generators.install()
     lightning.install()
     parallel.install()
-    # torch.compile must not look into what runs its graphs.
+    # torch.compile must not look into what runs its graphs, and finds the backend without an entry point.
     when_imported("torch._dynamo.trace_rules", lambda rules: rules.add("mlirdev"))
+    when_imported("torch._dynamo.backends.registry", dynamo.register)
     _attached.append(True)

@@ -37,20 +37,24 @@ _graphs: dict[tuple[str, ...], GraphCache] = {}
 _kernels: WeakValueDictionary[str, Kernel] = WeakValueDictionary()
 
 
-def executable_for(graph: Graph, where: SourceLine | None = None) -> Found:
-    """The executable of a recorded graph and the values of its syms; compiled if no cache has it."""
+def executable_for(graph: Graph, where: SourceLine | None = None, other: Graph | None = None) -> Found:
+    """The executable of a recorded graph and the values of its syms; compiled if no cache has it.
+
+    `other` is the same program for other sizes, if it is meant for such: then those that differ become inputs at once.
+    """
     with _lock:
         graphs = _graphs.setdefault((options.target, options.pipeline, options.compile), GraphCache())
-        return graphs.find(graph) or _compile(graph, graphs, where)
+        return graphs.find(graph) or _compile(graph, graphs, where, other)
 
 
-def _compile(graph: Graph, graphs: GraphCache, where: SourceLine | None) -> Found:
+def _compile(graph: Graph, graphs: GraphCache, where: SourceLine | None, other: Graph | None) -> Found:
     like = graphs.like(graph)
     reason = describe(graph, like[0] if like else nearest(graph, graphs.latest()))
-    if like is not None and options.compile != "reference" and not graphs.needs_fixed_sizes(graph):
-        wide, syms = generalise(like[0], graph)
+    known = like[0] if like else other if other is not None and other.skeleton == graph.skeleton else None
+    if known is not None and options.compile != "reference" and not graphs.needs_fixed_sizes(graph):
+        wide, syms = generalise(known, graph)
         executable = _build(wide, where, reason)
-        if len(executable.host) <= len(like[1].host):
+        if len(executable.host) <= (len(like[1].host) if like else 0):
             graphs.add(wide, executable)
             return executable, syms
         # Some lowering needs static sizes: each size gets an executable of its own.

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,6 +23,7 @@ from mlirdev.guards import check_fallback
 from mlirdev.lazy.graphs import cut
 from mlirdev.lazy.launchables import Launchable, launchables
 from mlirdev.lazy.lines import here, source_line
+from mlirdev.lazy.private import NeedsValueError
 from mlirdev.lazy.trace import Cell, Trace, recorder, renew
 from mlirdev.options import options
 from mlirdev.plan import ERROR_DIVISION, ERROR_INDEX, ERROR_VALUE, VALUE_CHECKS, HostLaunch, Launch
@@ -31,6 +34,8 @@ _lock = threading.RLock()
 
 def flush(trace: Trace, cause: str) -> None:
     """Launch everything recorded in `trace`; afterwards the cells that held its values have buffers."""
+    if trace.private:
+        raise NeedsValueError(cause)
     # First of all: a forked child must neither wait for locks of its parent's threads nor talk to its workers.
     trace.stream.device.check()
     with _lock:
@@ -128,17 +133,23 @@ def _prepare(trace: Trace, outputs: tuple[int, ...]) -> Launchable:
 def _run(trace: Trace, launchable: Launchable, wait: bool) -> list[Buffer]:
     inputs = [trace.inputs[i][0] for i in launchable.cut.inputs]
     scalars = [trace.scalars[i] for i in launchable.cut.scalars]
-    lines = _Lines(trace.log, launchable.cut.nodes)
+    lines = Lines(partial(_where, trace.log), launchable.cut.nodes)
     threads = torch.get_num_threads()
     run = launchable.executable.run
     return run(trace.stream, inputs, scalars, launchable.syms, threads, lines.kernel_error, wait, lines.host_error)
 
 
-class _Lines:
-    """Turns what goes wrong in a launch into the user's error, with the line that recorded the op."""
+def _where(log: list[Any], node: int) -> SourceLine | None:
+    """`Trace.where` for a trace that may have been cleared, by its log."""
+    return source_line((log[3 * node], log[3 * node + 1]))
 
-    def __init__(self, log: list[Any], nodes: tuple[int, ...]) -> None:
-        self._log = log
+
+class Lines:
+    """Turns what goes wrong in a launch into the user's error, with the line of the op: `where` knows that of each
+    recorded node, of which the graph's are `nodes`."""
+
+    def __init__(self, where: Callable[[int], SourceLine | None], nodes: tuple[int, ...]) -> None:
+        self._where = where
         self._nodes = nodes
 
     def kernel_error(self, launch: Launch, word: tuple[int, int, int, int]) -> Exception:
@@ -155,8 +166,7 @@ class _Lines:
         return error
 
     def _line(self, node: int) -> SourceLine | None:
-        at = 3 * self._nodes[node]
-        return source_line((self._log[at], self._log[at + 1]))
+        return self._where(self._nodes[node])
 
 
 def _error(code: int, value: int, bound: int, where: SourceLine | None) -> Exception:

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch._opaque_base import OpaqueBaseMeta
 
 from mlirdev.lazy import rng
+from mlirdev.lazy.private import drawing
 
 _DEVICE = "mlirdev"
 _known: weakref.WeakValueDictionary[int, Generator] = weakref.WeakValueDictionary()
@@ -72,14 +73,14 @@ def restored(state: Tensor) -> Generator:
     return new().set_state(state)
 
 
-def state_of(generator: torch.Generator | None) -> rng.Generator:
+def state_of(generator: torch.Generator | None) -> rng.Source:
     """What an op with this argument draws from. Raises RuntimeError, as eager does, for another device's."""
     if generator is None:
-        return rng.default_generator
+        return drawing(rng.default_generator)
     ours = _known.get(generator._cdata)  # type: ignore[attr-defined]
     if ours is None:
         raise RuntimeError(f"Expected a 'mlirdev' device type for generator but found '{generator.device.type}'")
-    return ours.state
+    return drawing(ours.state)
 
 
 def install() -> None:

@@ -7,12 +7,19 @@ seed and offset are inputs of the graph, so they don't depend on the graph eithe
 from __future__ import annotations
 
 import threading
+from typing import Protocol
 
 import torch
 
 # What PyTorch seeds its generators with.
 DEFAULT_SEED = 67280421310721
 _MASK = (1 << 64) - 1
+
+
+class Source(Protocol):
+    """What random ops draw from."""
+
+    def take(self, blocks: int) -> tuple[int, int]: ...
 
 
 class Generator:

@@ -132,13 +132,14 @@ class Trace:
     """One stream's recording since its last flush."""
 
     __slots__ = ("checkpoint", "closed", "code", "count", "done", "first", "holders", "inputs", "log", "open",
-                 "pending_bytes", "scalars", "seen", "started", "stream", "views")  # fmt: skip
+                 "pending_bytes", "private", "scalars", "seen", "started", "stream", "views")  # fmt: skip
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.open = True  # the short ways may record into it
         self.closed = False  # nobody may
         self.done = False  # was launched
+        self.private = False  # is never launched: see private.py
         self.count = 0  # values
         self.code: list[Any] = []  # Entry, operand numbers, Entry, …
         self.scalars: list[float | int | bool] = []
@@ -189,17 +190,20 @@ class Trace:
 
 class _Current(threading.local):
     stream: Stream | None = None
+    private: Trace | None = None
 
 
 class Recorder:
-    """Which trace an op goes to. `trace` is the default stream's as long as there is no other stream,
-    so that the common case is one attribute; else None, and `current_trace` looks."""
+    """Which trace an op goes to. `trace` is the default stream's as long as there is no other stream and nobody
+    records privately, so that the common case is one attribute; else None, and `current_trace` looks."""
 
     def __init__(self) -> None:
         self.trace: Trace | None = None
         self.traces: dict[Stream, Trace] = {}
         self.parked: list[Trace] = []  # closed, not launched yet: their flush failed or was interrupted
         self.default_stream: Stream | None = None
+        self.one_stream = True  # nobody has recorded on another than the default one
+        self.private = 0  # how many threads record privately
         self.current = _Current()
         self.backward_streams: set[Stream] = set()  # streams of their own, on which backward ops were recorded
         # Set by setup.py, since what they call lies above this module.
@@ -239,7 +243,19 @@ def set_stream(stream: Stream) -> None:
     """Record on `stream` in this thread from now on."""
     recorder.current.stream = stream
     if stream is not recorder.default_stream:
+        recorder.one_stream = False
+        choose_trace()
+
+
+def choose_trace() -> None:
+    """Have `recorder.trace` be what it should be."""
+    default = recorder.default_stream
+    if default is None or not recorder.one_stream or recorder.private:
         recorder.trace = None
+        return
+    # Another thread may put a new trace in its place, before it is seen here.
+    while recorder.trace is not recorder.traces[default]:
+        recorder.trace = recorder.traces[default]
 
 
 def trace_of(stream: Stream) -> Trace:
@@ -249,7 +265,7 @@ def trace_of(stream: Stream) -> Trace:
 
 
 def current_trace() -> Trace:
-    return recorder.trace or trace_of(current_stream())
+    return recorder.trace or recorder.current.private or trace_of(current_stream())
 
 
 def renew(trace: Trace) -> None:
@@ -274,9 +290,13 @@ def enter(trace: Trace, cell: Cell) -> int:
         recorder.flush(cell.trace, "cross_stream")
     buffer = cell.buffer
     assert buffer is not None
-    source = buffer.stream
-    if source is not trace.stream and (source in recorder.backward_streams or stream_of_backward() is not None):
-        trace.stream.wait_stream(source)
+    order(trace.stream, buffer.stream)
     number = trace.input(buffer, cell.layout.dense)
     cell.trace, cell.number = trace, number
     return number
+
+
+def order(stream: Stream, source: Stream) -> None:
+    """Let what `stream` runs from now on come behind what `source` writes, where autograd chose one of the two."""
+    if source is not stream and (source in recorder.backward_streams or stream_of_backward() is not None):
+        stream.wait_stream(source)
