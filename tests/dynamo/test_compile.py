@@ -332,7 +332,7 @@ def test_frozen_parameters_are_constants(happened: list[events.Event]) -> None:
         torch.testing.assert_close(ours(x).cpu(), wanted)
         torch._dynamo.reset()
         torch.testing.assert_close(ours(x).cpu(), model(x).cpu())
-    with pytest.raises(Exception, match="freeze.*is for inference"):
+    with pytest.raises(Exception, match=r"freeze.*is for inference"):
         compiled(make().to(DEVICE), options={"freeze": True})(x)
 
 
