@@ -33,7 +33,7 @@ from mlirdev.lazy.trace import Cell, Entry
 Scalar = float | int | bool
 _IGNORED = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
 _MISSING = object()
-_is_structural = functools.lru_cache(maxsize=8192, typed=True)(structural_scalar)
+is_structural = functools.lru_cache(maxsize=8192, typed=True)(structural_scalar)
 _PROBES = (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 0.1)
 _TENSORS = frozenset({Tensor, torch.nn.Parameter})
 _SCALAR_TYPES = {float: "float", int: "int", bool: "bool"}
@@ -211,7 +211,7 @@ def _add(call: Call, op: str, param: Param, value: Any) -> None:
         _add_tensor(call, op, param, value)
     elif param.name == "device":
         check_device(value)
-    elif kind == "scalar" and not _is_structural(op, param.name, value):
+    elif kind == "scalar" and not is_structural(op, param.name, value):
         call.key.append(type(value))
         call.scalars.append(value)
     elif type(value) is list:
@@ -231,7 +231,7 @@ def _add_tensor(call: Call, op: str, param: Param, value: Any) -> None:
         call.key.append(len(value))
         for v in value:
             _add_tensor(call, op, param, v)
-    elif _is_structural(op, param.name, value):
+    elif is_structural(op, param.name, value):
         call.key += (type(value), value)
     else:
         call.key.append(type(value))

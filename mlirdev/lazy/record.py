@@ -87,6 +87,35 @@ def record_chain(entries: Sequence[Entry], cell: Cell) -> Cell:
     return result
 
 
+def record_each(entries: Sequence[Entry], columns: Sequence[Sequence[Cell]], scalars: Scalars = ()) -> list[Cell]:
+    """Record nodes of one result each in one go: node i's operands are the i-th cells of the columns, and its numbers
+    the next of `scalars`."""
+    results = [new_cell(entry.layout) for entry in entries]
+    code, at = where_of(getframe(1))
+    log: list[object] = [code, at, None] * len(results)
+    log[2::3] = [weakref.ref(cell) for cell in results]
+    width = 1 + len(columns)
+    while True:
+        trace = _open_trace(entries[0])
+        words: list[Entry | int] = [0] * (width * len(results))
+        words[::width] = entries
+        for place, cells in enumerate(columns, 1):
+            words[place::width] = [cell.number if cell.trace is trace else enter(trace, cell) for cell in cells]
+        number = after = trace.count
+        for cell in results:
+            cell.trace, cell.number = trace, after
+            after += 1
+        # Atomic from here on: see trace.py.
+        if trace.count == number and not trace.closed:
+            trace.count = after
+            trace.code += words
+            trace.scalars += scalars
+            trace.log += log
+            break
+    _recorded(trace, after, (code, at))
+    return results
+
+
 def hold(trace: Trace, number: int, layout: Layout) -> Cell | None:
     """A cell for a value that `trace` has already; None if it is being launched, perhaps without that value."""
     cell = new_cell(layout)

@@ -8,6 +8,7 @@
     linear_algebra   errors of factorisations    spectrum      eigenvalues, singular values, pseudoinverses
     reading      item, equal, allclose
     attention    the fast path of transformer layers in evaluation
+    foreach      ops on lists of tensors
     fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
     grad_scaling what GradScaler asks
     ctc          lengths given as lists
@@ -26,6 +27,7 @@ from mlirdev.lazy.composites import (
     copies,
     ctc,
     factories,
+    foreach,
     fused_optimizers,
     grad_scaling,
     linear_algebra,
@@ -49,6 +51,7 @@ __all__ = [
     "copies",
     "ctc",
     "factories",
+    "foreach",
     "fused_optimizers",
     "grad_scaling",
     "linear_algebra",

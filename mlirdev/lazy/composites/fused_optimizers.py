@@ -1,5 +1,5 @@
-"""Optimizers that PyTorch calls fused: one op updates all parameters. Here it is recorded as plain ops, which are
-fused when they are compiled.
+"""Optimizers that PyTorch calls fused: one op updates all parameters. Here it is recorded as plain ops on columns of
+all parameters, which are fused when they are compiled, mostly into what computes the gradients.
 
 They compute as the CPU's fused kernels: bf16 and f16 in f32, bias corrections in f64. A step that a GradScaler found
 to overflow (`found_inf`) keeps the old values, without a look at the flag on the host.
@@ -8,63 +8,67 @@ to overflow (`found_inf`) keeps the old values, without a look at the flag on th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
+from mlirdev.lazy.columns import Column, each
 from mlirdev.lazy.handlers import handles
+from mlirdev.lazy.operands import operand
+from mlirdev.lazy.storage import read, whole_cell, write
+from mlirdev.lazy.trace import Cell
+from mlirdev.lazy.views import cast
 
-_Tensors = Sequence[Tensor]
-_Rate = float | Tensor
-
-
-def _wide(tensor: Tensor) -> Tensor:
-    """The tensor as what its updates are computed in."""
-    return tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
-
-
-def _gradient(grad: Tensor, param: Tensor, maximize: bool, weight_decay: float, grad_scale: Tensor | None) -> Tensor:
-    """The gradient without its scale, which is taken off `grad` too, uphill or down, with L2 decay."""
-    value = _wide(grad)
-    if grad_scale is not None:
-        value = value / grad_scale
-        grad.copy_(value)
-    value = -value if maximize else value
-    return value.add(param, alpha=weight_decay) if weight_decay else value
+_Tensors: TypeAlias = "Sequence[Tensor]"
+_Rate: TypeAlias = "float | Tensor"
+_HALVES = (torch.bfloat16, torch.float16)
 
 
-def _keep(target: Tensor, value: Tensor, found_inf: Tensor | None) -> None:
-    """Let the target have a new value, unless an overflow was found."""
-    target.copy_(value if found_inf is None else torch.where(found_inf.bool(), target, value.to(target.dtype)))
+def _column(tensors: _Tensors) -> Column:
+    """The tensors' values, as what updates are computed in."""
+    cells = [whole_cell(t) or read(t) for t in tensors]
+    return Column([cast(cell, torch.float32) if cell.layout.dtype in _HALVES else cell for cell in cells])
 
 
-def _adam_step(
-    tensors: tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None],
-    step: Tensor,
-    lr: _Rate,
-    betas: tuple[float, float],
-    decay: tuple[float, float],
-    eps: float,
-    maximize: bool,
-    grad_scale: Tensor | None,
-    found_inf: Tensor | None,
-) -> None:
-    """One parameter; `decay` is that of the parameter (AdamW) and that of the gradient (Adam)."""
-    param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq = tensors
-    value = _wide(param)
-    if decay[0]:
-        value = value * (1 - lr * decay[0])
-    gradient = _gradient(grad, value, maximize, decay[1], grad_scale)
-    average = torch.lerp(_wide(exp_avg), gradient, 1 - betas[0])
-    square = _wide(exp_avg_sq) * betas[1] + gradient * gradient * (1 - betas[1])
-    corrections = [1 - torch.pow(beta, step.double()) for beta in betas]
-    _keep(exp_avg, average, found_inf)
-    _keep(exp_avg_sq, square, found_inf)
-    if max_exp_avg_sq is not None:
-        square = torch.maximum(_wide(max_exp_avg_sq), square)
-        _keep(max_exp_avg_sq, square, found_inf)
-    denominator = square.sqrt() / corrections[1].sqrt() + eps
-    _keep(param, value - average / denominator * (lr / corrections[0]), found_inf)
+def _cell(value: _Rate) -> Cell | float:
+    return operand(value, "a fused optimizer", "lr") if isinstance(value, Tensor) else value
+
+
+class _Step:
+    """What is the same for all parameters: up- or downhill, the gradients' scale, was an overflow found."""
+
+    def __init__(self, maximize: bool, grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
+        self.maximize = maximize
+        self.scale = None if grad_scale is None else read(grad_scale)
+        self.found = None if found_inf is None else cast(read(found_inf), torch.bool)
+
+    def gradients(self, grads: _Tensors, values: Column, weight_decay: float) -> Column:
+        """The gradients without their scale, which is taken off `grads` too, uphill or down, with L2 decay."""
+        column = _column(grads)
+        if self.scale is not None:
+            column = column / self.scale
+            _store(grads, column)
+        column = -column if self.maximize else column
+        return column.op("add.Tensor", values, weight_decay) if weight_decay else column
+
+    def keep(self, targets: _Tensors, values: Column) -> None:
+        """Let the targets have new values, unless an overflow was found."""
+        if self.found is not None:
+            old = Column([whole_cell(t) or read(t) for t in targets])
+            wanted = values.to(*(t.dtype for t in targets))
+            values = Column(each("aten.where.self")(self.found, old.cells, wanted.cells))
+        _store(targets, values)
+
+
+def _store(targets: _Tensors, values: Column) -> None:
+    for target, value in zip(targets, values.cells, strict=True):
+        cell = whole_cell(target)
+        if cell is not None and cell.layout is value.layout:
+            cell.assign(value)
+        else:
+            write(target, cast(value, target.dtype))
+    torch._C._increment_version(targets)
 
 
 def _adam(
@@ -86,10 +90,27 @@ def _adam(
     grad_scale: Tensor | None = None,
     found_inf: Tensor | None = None,
 ) -> None:
-    decay = (weight_decay, 0.0) if decoupled else (0.0, weight_decay)
-    largest: Sequence[Tensor | None] = max_exp_avg_sqs if amsgrad else [None] * len(params)
-    for *tensors, step in zip(params, grads, exp_avgs, exp_avg_sqs, largest, state_steps, strict=True):
-        _adam_step(tuple(tensors), step, lr, (beta1, beta2), decay, eps, maximize, grad_scale, found_inf)
+    if not params:
+        return
+    step = _Step(maximize, grad_scale, found_inf)
+    values = _column(params)
+    if decoupled and weight_decay:
+        values = values * _cell(1 - lr * weight_decay)
+    gradients = step.gradients(grads, values, 0.0 if decoupled else weight_decay)
+    averages = _column(exp_avgs).op("lerp.Scalar", gradients, 1 - beta1)
+    squares = _column(exp_avg_sqs) * beta2 + gradients * gradients * (1 - beta2)
+    count = _column(state_steps).to(torch.float64)
+    correction1, correction2 = (
+        Column(each("aten.pow.Scalar")(beta, count.cells)).op("rsub.Scalar", 1) for beta in (beta1, beta2)
+    )
+    step.keep(exp_avgs, averages)
+    step.keep(exp_avg_sqs, squares)
+    if amsgrad:
+        squares = _column(max_exp_avg_sqs).op("maximum.default", squares)
+        step.keep(max_exp_avg_sqs, squares)
+    denominators = squares.sqrt() / correction2.sqrt() + eps
+    rates = correction1.op("reciprocal.default") * _cell(lr)
+    step.keep(params, values - averages / denominators * rates)
 
 
 @handles("_fused_adam_", "_fused_adam_.tensor_lr")
@@ -118,15 +139,18 @@ def _fused_sgd_(
     grad_scale: Tensor | None = None,
     found_inf: Tensor | None = None,
 ) -> None:
-    for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
-        value = _wide(param)
-        gradient = _gradient(grad, value, maximize, weight_decay, grad_scale)
-        if momentum:
-            buffer = momentum_buffer_list[i]
-            speed = gradient if is_first_step else _wide(buffer) * momentum + gradient * (1 - dampening)
-            _keep(buffer, speed, found_inf)
-            gradient = gradient.add(speed, alpha=momentum) if nesterov else speed
-        _keep(param, value - gradient * lr, found_inf)
+    if not params:
+        return
+    step = _Step(maximize, grad_scale, found_inf)
+    values = _column(params)
+    gradients = step.gradients(grads, values, weight_decay)
+    if momentum:
+        speeds = gradients
+        if not is_first_step:
+            speeds = _column(momentum_buffer_list) * momentum + gradients * (1 - dampening)
+        step.keep(momentum_buffer_list, speeds)
+        gradients = gradients.op("add.Tensor", speeds, momentum) if nesterov else speeds
+    step.keep(params, values - gradients * _cell(lr))
 
 
 @handles("_fused_adagrad_", "_fused_adagrad_.tensor_lr")
@@ -144,10 +168,13 @@ def _fused_adagrad_(
     grad_scale: Tensor | None = None,
     found_inf: Tensor | None = None,
 ) -> None:
-    for param, grad, total, step in zip(params, grads, state_sums, state_steps, strict=True):
-        value = _wide(param)
-        gradient = _gradient(grad, value, maximize, weight_decay, grad_scale)
-        squares = _wide(total) + gradient * gradient
-        _keep(total, squares, found_inf)
-        rate = lr / (1 + (step.double() - 1) * lr_decay)
-        _keep(param, value - gradient / (squares.sqrt() + eps) * rate, found_inf)
+    if not params:
+        return
+    step = _Step(maximize, grad_scale, found_inf)
+    values = _column(params)
+    gradients = step.gradients(grads, values, weight_decay)
+    squares = _column(state_sums) + gradients * gradients
+    step.keep(state_sums, squares)
+    slowdown = (_column(state_steps).to(torch.float64) - 1) * lr_decay + 1
+    rates = slowdown.op("reciprocal.default") * _cell(lr)
+    step.keep(params, values - gradients / (squares.sqrt() + eps) * rates)
