@@ -94,6 +94,13 @@ class WorkerLost(Event):
     reproducer: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class OneThread(Event):
+    """Kernels run on one thread, whatever their launches ask for. `reason` says why."""
+
+    reason: str = ""
+
+
 Listener = Callable[[Event], None]
 # Replaced whole on a change, so that an emit on another thread goes over a tuple that stands still.
 _listeners: tuple[Listener, ...] = ()

@@ -58,6 +58,8 @@ def describe(event: events.Event) -> tuple[str, str] | None:
     if isinstance(event, events.Flush):
         found = "hit" if event.hit else "miss"
         return "flush", f"{event.cause} {event.graph[:12]} {found}, {event.nodes} nodes{_at(event.where)}"
+    if isinstance(event, events.OneThread):
+        return "recompiles", f"kernels run on one thread: {event.reason}"
     return None
 
 

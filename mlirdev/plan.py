@@ -91,7 +91,8 @@ class Signature:
         [error word, thread count, workspace, params…, results…]
 
     Every entry is a pointer: to the ErrorWord, to an i64, to 64-byte aligned scratch memory, to a
-    buffer's first element, or to the 8 bytes of a scalar or dim. `workspace` is in bytes.
+    buffer's first element, or to the 8 bytes of a scalar or dim. The thread count is how many threads
+    the kernel may use; so many times `thread_workspace` and once `workspace` are the bytes of scratch.
     `dims[i]` is the position in `params` of the DimParam that holds the i-th run-time dim, counted
     over the shapes of `params`' buffers and then of `results`.
     """
@@ -100,6 +101,11 @@ class Signature:
     results: tuple[BufferParam, ...]
     dims: tuple[int, ...] = ()
     workspace: int = 0
+    thread_workspace: int = 0
+
+    def scratch_bytes(self, threads: int) -> int:
+        """The scratch memory that a launch on so many threads needs."""
+        return self.workspace + threads * self.thread_workspace
 
 
 # Where the packed array's params start.

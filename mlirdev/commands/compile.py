@@ -77,8 +77,6 @@ def compile_text(text: str, source: str, goal: str, target: Target, kind: str, t
 
 def _lower(kernel: KernelSource, goal: str, target: Target, tell: Tell) -> Artifact:
     """One kernel taken to the goal; callable through the entry point where its signature is whole."""
-    from dataclasses import replace
-
     from mlirdev.jit.emit import emit_object
     from mlirdev.passes.lower import lower_kernel, to_llvm_ir
 
@@ -91,8 +89,7 @@ def _lower(kernel: KernelSource, goal: str, target: Target, tell: Tell) -> Artif
     if not _is_whole(kernel):
         return Artifact(name, _from_llvm_ir(_accepted(to_llvm_ir(lowered.module)), goal, target))
     seen = _Keep()
-    signature = replace(kernel.signature, workspace=lowered.workspace)
-    data = emit_object(to_llvm_ir(lowered.module), signature, "kernel_entry", target, seen)
+    data = emit_object(to_llvm_ir(lowered.module), lowered.signature, "kernel_entry", target, seen)
     return Artifact(name, data if goal == "obj" else seen.texts["ll/entry" if goal == "ll" else "asm/codegen"])
 
 

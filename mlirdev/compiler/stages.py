@@ -6,7 +6,7 @@ lower_kernel ─► to_llvm_ir ─► emit_object              once per kernel  
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -65,9 +65,8 @@ def back(source: KernelSource, key: str, target: Target, observe: Observer = no_
     from mlirdev.passes.lower import lower_kernel, to_llvm_ir
 
     lowered = lower_kernel(source, target, observe)
-    signature = replace(source.signature, workspace=lowered.workspace)
-    code = emit_object(to_llvm_ir(lowered.module), signature, entry_symbol(key), target, observe)
-    return Back(code, signature)
+    code = emit_object(to_llvm_ir(lowered.module), lowered.signature, entry_symbol(key), target, observe)
+    return Back(code, lowered.signature)
 
 
 def entry_symbol(key: str) -> str:

@@ -1,8 +1,12 @@
 """The way into a kernel: from one packed array of pointers to MLIR's descriptor convention.
 
     void <symbol>(ptr packed)                            runtime's side, see `mlirdev.plan.Signature`
-      └─► void @kernel(error…, threads, workspace…, params…, results…)
-            a memref is spread into: allocated ptr, aligned ptr, offset, sizes…, strides…
+      └─► void @member(ptr packed, i64 thread, i64 threads)
+            └─► void @kernel(error…, thread, threads, workspace…, params…, results…)
+                  a memref is spread into: allocated ptr, aligned ptr, offset, sizes…, strides…
+
+A kernel that is split over threads says by `@wants_threads(sizes…)` whether a launch is worth it; then every thread of
+a team calls @member, each with its own number (see `team`). Any other kernel runs on the caller's thread.
 
 Buffers are dense, row-major and 64-byte aligned. Params are never written and results overlap nothing,
 so every aligned pointer is `noalias`. The kernel isn't inlined into its entry: `noalias` says most on a
@@ -16,6 +20,7 @@ from collections.abc import Iterator
 
 from mlirdev.dtypes import DType
 from mlirdev.errors import PassError
+from mlirdev.jit.team import RUN_TEAM
 from mlirdev.plan import (
     ABI_ERROR,
     ABI_PARAMS,
@@ -29,6 +34,39 @@ from mlirdev.plan import (
 )
 
 KERNEL = "kernel"
+WANTS_THREADS = "wants_threads"
+
+# The entry of a kernel that runs on its caller's thread, and of one that may have a team's help.
+_ALONE = """
+define void @{symbol}(ptr %packed) {{
+  call void @member(ptr %packed, i64 0, i64 1)
+  ret void
+}}
+"""
+_TOGETHER = """
+declare void @{run_team}(ptr, ptr, i64)
+
+define void @{symbol}(ptr %packed) {{
+{lines}
+  %many = icmp sgt i64 {count}, 1
+  %wanted = call i1 @{wants_threads}({sizes})
+  %together = and i1 %many, %wanted
+  br i1 %together, label %team, label %alone
+team:
+  call void @{run_team}(ptr @member, ptr %packed, i64 {count})
+  ret void
+alone:
+  call void @member(ptr %packed, i64 0, i64 1)
+  ret void
+}}
+"""
+_MEMBER = """
+define internal void @member(ptr %packed, i64 %thread, i64 %threads) {{
+{lines}
+  call void @{kernel}({call})
+  ret void
+}}
+"""
 
 _DEFINE = re.compile(
     r"^define (?P<head>[^@\n]*)@(?P<name>[-\w.$]+)\((?P<params>[^\n]*)\)(?P<tail>[^()\n]*)\{$", re.MULTILINE
@@ -36,23 +74,39 @@ _DEFINE = re.compile(
 
 
 def add_entry(text: str, signature: Signature, symbol: str, vector_bits: int) -> str:
-    """The module's text with @kernel made internal and the entry added; every function prefers `vector_bits`."""
-    entry = _Entry(signature)
-    arguments = entry.arguments()
+    """The module's text with its functions made internal and the entry added; each prefers `vector_bits`."""
+    member = _Loads(signature)
+    arguments = member.arguments()
 
     def define(match: re.Match[str]) -> str:
         params, head, tail = match["params"], match["head"], match["tail"]
         if match["name"] == KERNEL:
             params = _kernel_params(params, arguments)
             head, tail = "internal " + head, " noinline" + tail
+        elif match["name"] == WANTS_THREADS:
+            head = "internal " + head
         return f"define {head}@{match['name']}({params}){_preferring(tail, vector_bits)}{{"
 
-    if not any(match["name"] == KERNEL for match in _DEFINE.finditer(text)):
+    defined = {match["name"] for match in _DEFINE.finditer(text)}
+    if KERNEL not in defined:
         raise PassError("ll", "abi", f"the module defines no function @{KERNEL}")
-    text = _DEFINE.sub(define, text)
     call = ", ".join(value for _, value in arguments)
-    body = "\n".join(f"  {line}" for line in entry.lines)
-    return f"{text}\n\ndefine void @{symbol}(ptr %packed) {{\n{body}\n  call void @{KERNEL}({call})\n  ret void\n}}\n"
+    parts = [
+        _DEFINE.sub(define, text),
+        _MEMBER.format(lines=member.text, kernel=KERNEL, call=call),
+        _together(signature, symbol) if WANTS_THREADS in defined else _ALONE.format(symbol=symbol),
+    ]
+    return "\n".join(parts)
+
+
+def _together(signature: Signature, symbol: str) -> str:
+    loads = _Loads(signature)
+    count = loads.scalar(ABI_THREADS, "i64").split()[1]
+    sizes = ", ".join(f"i64 {size}" for size in loads.sizes().values())
+    lines = loads.text
+    return _TOGETHER.format(
+        symbol=symbol, run_team=RUN_TEAM, wants_threads=WANTS_THREADS, lines=lines, count=count, sizes=sizes
+    )
 
 
 def _preferring(tail: str, vector_bits: int) -> str:
@@ -77,8 +131,8 @@ def _type_and_name(param: str) -> tuple[str, str]:
     return words[0], words[-1]
 
 
-class _Entry:
-    """Writes the entry's instructions and remembers what it has loaded."""
+class _Loads:
+    """Writes the instructions that read a packed array, and remembers what it has loaded."""
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
@@ -86,23 +140,32 @@ class _Entry:
         self._dims = iter(signature.dims)
         self._counter = 0
 
+    @property
+    def text(self) -> str:
+        return "\n".join(f"  {line}" for line in self.lines)
+
+    def sizes(self) -> dict[int, str]:
+        """The values of the run-time sizes, by their place among the params."""
+        return {
+            i: self.scalar(ABI_PARAMS + i, "i64").split()[1]
+            for i, param in enumerate(self.signature.params)
+            if isinstance(param, DimParam)
+        }
+
     def arguments(self) -> list[tuple[str, str]]:
         """The kernel's arguments in order: (parameter attributes, typed value)."""
         signature = self.signature
         error = BufferParam((4,), DType.i64)
-        workspace = BufferParam((signature.workspace,), DType.i8)
-        arguments = [*self._buffer(ABI_ERROR, error, alignment=8), ("", self._scalar(ABI_THREADS, "i64"))]
+        # How long it is in all nobody asks.
+        workspace = BufferParam((signature.scratch_bytes(1),), DType.i8)
+        arguments = [*self._buffer(ABI_ERROR, error, alignment=8), ("", "i64 %thread"), ("", "i64 %threads")]
         arguments += self._buffer(ABI_WORKSPACE, workspace)
-        self._dim_values = {
-            i: self._scalar(ABI_PARAMS + i, "i64").split()[1]
-            for i, param in enumerate(signature.params)
-            if isinstance(param, DimParam)
-        }
+        self._dim_values = self.sizes()
         for i, param in enumerate((*signature.params, *signature.results)):
             if isinstance(param, BufferParam):
                 arguments += self._buffer(ABI_PARAMS + i, param)
             elif isinstance(param, ScalarParam):
-                arguments.append(("", self._scalar(ABI_PARAMS + i, "double" if param.kind == "float" else "i64")))
+                arguments.append(("", self.scalar(ABI_PARAMS + i, "double" if param.kind == "float" else "i64")))
             else:
                 arguments.append(("", f"i64 {self._dim_values[i]}"))
         return arguments
@@ -132,7 +195,8 @@ class _Entry:
         slot = self._let(f"getelementptr inbounds ptr, ptr %packed, i64 {entry}")
         return self._let(f"load ptr, ptr {slot}, align 8")
 
-    def _scalar(self, entry: int, kind: str) -> str:
+    def scalar(self, entry: int, kind: str) -> str:
+        """A typed value, read from where the entry points."""
         return f"{kind} {self._let(f'load {kind}, ptr {self._pointer(entry)}, align 8')}"
 
     def _let(self, instruction: str) -> str:

@@ -8,7 +8,7 @@ serves a limited number and is then replaced.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from mlirdev.errors import PassError
 from mlirdev.jit.elf import undefined_symbols
 from mlirdev.jit.support import SUPPORT_SYMBOLS, support_object
 from mlirdev.jit.target import initialize, machine, resolve_target
+from mlirdev.jit.team import OPENMP_SYMBOLS, TEAM_SYMBOLS, openmp_symbols, team_object
 from mlirdev.target import load_target
 
 _library_numbers = itertools.count()
@@ -47,24 +48,46 @@ def link(objects: Mapping[str, bytes]) -> dict[str, Kernel]:
 
 
 def _link_one(symbol: str, data: bytes) -> Kernel:
+    return _load(data, [symbol])[symbol]
+
+
+def _load(data: bytes, symbols: Sequence[str]) -> dict[str, Kernel]:
+    """Load an object and find these symbols in it."""
     _load_libraries()
-    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
-    missing = [name for name in undefined_symbols(data) if not llvm.address_of_symbol(name)]
-    for name in SUPPORT_SYMBOLS.intersection(missing):
-        builder.import_symbol(name, _support(name).address)
+    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+    missing = {name for name in undefined_symbols(data) if not llvm.address_of_symbol(name)}
+    ours = {name: address for name in missing if (address := _address(name))}
+    for name, address in ours.items():
+        builder.import_symbol(name, address)
+    for symbol in symbols:
+        builder.export_symbol(symbol)
     number = next(_library_numbers)
     try:
         tracker = builder.link(_jit(number // _LIBRARIES_PER_JIT), f"kernel{number}")
     except RuntimeError as error:
-        unknown = [name for name in missing if name not in SUPPORT_SYMBOLS]
+        unknown = sorted(missing - ours.keys())
         reason = f"nobody defines {', '.join(unknown)}" if unknown else str(error)
-        raise PassError("obj", "link", f"{symbol}: {reason}") from error
-    return Kernel(symbol, tracker[symbol], tracker)
+        raise PassError("obj", "link", f"{symbols[0]}: {reason}") from error
+    return {symbol: Kernel(symbol, tracker[symbol], tracker) for symbol in symbols}
+
+
+def _address(name: str) -> int:
+    """Where a function is that the process doesn't show to everybody; 0 for an unknown one."""
+    if name in SUPPORT_SYMBOLS:
+        return _support(name).address
+    if name in TEAM_SYMBOLS:
+        return _team()[name].address
+    return openmp_symbols().get(name, 0) if name in OPENMP_SYMBOLS else 0
 
 
 @cache
 def _support(symbol: str) -> Kernel:
     return _link_one(symbol, support_object(symbol))
+
+
+@cache
+def _team() -> dict[str, Kernel]:
+    return _load(team_object(), sorted(TEAM_SYMBOLS))
 
 
 @lru_cache(maxsize=1)

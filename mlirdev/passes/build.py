@@ -55,10 +55,12 @@ def minimum(a: Index, b: Index) -> Index:
     return _binary("arith.minsi", a, b)
 
 
-def divide_up(a: Index, b: int) -> Index:
-    if isinstance(a, int):
+def divide_up(a: Index, b: Index) -> Index:
+    if isinstance(a, int) and isinstance(b, int):
         return -(-a // b)
-    return _binary("arith.divui", add(a, b - 1), b)
+    if isinstance(b, int) and b == 1:
+        return a
+    return _binary("arith.divui", add(a, subtract(b, 1)), b)
 
 
 def divide(a: Index, b: Index) -> Index:
@@ -99,7 +101,8 @@ class Loop:
     results: list[Any] = field(default_factory=list)
 
 
-# On an scf.for: its iterations are independent, so that threads may share them.
+# On an scf.for: threads may share its iterations. None touches what another one writes, not in another run of the loop
+# either (if a loop is around it), but for scratch that an iteration writes before it reads.
 PARALLEL = "mlirdev.parallel"
 
 

@@ -1,7 +1,8 @@
 """Turn @kernel's tensor boundary into the kernel calling convention: results are written where the caller says.
 
     func @kernel(tensor, f64, …) -> tensor
-      ──►  func @kernel(error: memref<4xi64>, threads: i64, workspace: memref<?xi8>, memref, f64, …, memref)
+      ──►  func @kernel(error: memref<4xi64>, thread: index, threads: index, workspace: memref<?xi8>,
+                           memref, f64, …, memref)
 
 Every run-time size becomes the `index` parameter that holds it, where the function says which that is (attribute
 `mlirdev.dims`: per run-time dim, over the buffers of params and then results, the position of its parameter). So
@@ -30,7 +31,7 @@ def run(module: ir.Module, target: Target) -> None:
     block = entry_block(function)
     params = list(block.arguments)
     results = list(function_type(function).results)
-    leading = [ir.Type.parse(t) for t in ("memref<4xi64>", "i64", "memref<?xi8>")]
+    leading = [ir.Type.parse(t) for t in ("memref<4xi64>", "index", "index", "memref<?xi8>")]
     types = [*leading, *(boundary_type(p.type) for p in params), *(boundary_type(r) for r in results)]
     added = [block.add_argument(t, ir.Location.unknown()) for t in types]
     with ir.InsertionPoint.at_block_begin(block):

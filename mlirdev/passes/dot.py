@@ -82,7 +82,10 @@ class Dot:
         c = self.contraction
         self.a, self.b, self.c = c.a.flat(), c.b.flat(), c.c.flat()
         self.zero = splat(self.vector, 0.0)
-        with loops(c.extents(c.batch)) as batch, for_loop(0, self.columns, _PANEL) as jc:
+        with (
+            loops(c.extents(c.batch), parallel=True) as batch,
+            for_loop(0, self.columns, _PANEL, parallel=True) as jc,
+        ):
             end = minimum(add(jc.iv, _PANEL), self.columns)
             fixed: dict[int, Index] = dict(zip(c.batch, batch, strict=True))
             bases = [base_of(access, fixed) for access in (c.a, c.b, c.c)]

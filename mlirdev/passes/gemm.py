@@ -123,7 +123,7 @@ class Gemm:
         self.packed = emit("memref.alloc", [ir.MemRefType.get([size], self.element)], operandSegmentSizes=segments)
         self.packer = self._packer()
         self.zero = splat(self.vector, 0.0)
-        with loops(c.extents(c.batch)) as batch, for_loop(0, self.columns, t.nc) as jc:
+        with loops(c.extents(c.batch), parallel=True) as batch, for_loop(0, self.columns, t.nc, parallel=True) as jc:
             end = minimum(add(jc.iv, t.nc), self.columns)
             with loops(c.extents(c.outer_k)) as outer, for_loop(0, self.depth, t.kc) as pc:
                 fixed = {**dict(zip(c.batch, batch, strict=True)), **dict(zip(c.outer_k, outer, strict=True))}
@@ -249,10 +249,10 @@ class Gemm:
 
 
 @contextmanager
-def loops(extents: Sequence[Index]) -> Iterator[list[Index]]:
+def loops(extents: Sequence[Index], *, parallel: bool = False) -> Iterator[list[Index]]:
     """Nested loops from 0; yields their variables, 0 for a loop of one."""
     with ExitStack() as stack:
-        yield [0 if is_one(e) else stack.enter_context(for_loop(0, e)).iv for e in extents]
+        yield [0 if is_one(e) else stack.enter_context(for_loop(0, e, parallel=parallel)).iv for e in extents]
 
 
 def base_of(access: LinearAccess, fixed: dict[int, Index]) -> Index:

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch_mlir import ir
 
+from mlirdev.passes.build import PARALLEL
 from mlirdev.passes.loop_tree import Loop, Tree
 from mlirdev.passes.nests import Access, Nest
 from mlirdev.passes.ops import emit, index_constant
@@ -53,6 +54,8 @@ class LoopEmitter:
         bounds = [index_constant(0), _as_value(loop.extent), index_constant(1)]
         initial = [self._carried[key] for key in carried]
         op = ir.Operation.create("scf.for", results=[v.type for v in initial], operands=[*bounds, *initial], regions=1)
+        if loop.is_parallel:
+            op.attributes[PARALLEL] = ir.UnitAttr.get()
         index_type = ir.IndexType.get()
         block = ir.Block.create_at_start(op.regions[0], [index_type, *(v.type for v in initial)])
         iv, *inside = block.arguments

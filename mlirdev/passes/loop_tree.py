@@ -28,6 +28,14 @@ class Loop:
         nest = self.nests[0]
         return nest.extents[nest.order[self.level]]
 
+    @property
+    def is_parallel(self) -> bool:
+        """Whether no iteration touches what another one writes, but for temporaries that shrink along this loop."""
+        pairs = ((a, b) for a in self.nests for b in self.nests)
+        return all(nest.parallel[nest.order[self.level]] for nest in self.nests) and all(
+            _can_share(a, b, self.level) for a, b in pairs
+        )
+
 
 Tree: TypeAlias = "Loop | Nest"
 

@@ -5,7 +5,7 @@ KernelSource ─ the target's kernel pipeline ─► loops on buffers ─ its ll
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from torch_mlir import ir
@@ -20,15 +20,16 @@ from mlirdev.passes.kernel_source import KernelSource
 from mlirdev.passes.ops import kernel_function
 from mlirdev.passes.runner import run_pipeline
 from mlirdev.passes.sizes import DIMS
+from mlirdev.plan import Signature
 from mlirdev.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A kernel in the LLVM dialect, and the bytes of scratch memory it wants from its caller."""
+    """A kernel in the LLVM dialect, and how it is called: the source's signature, with the scratch memory it wants."""
 
     module: ir.Module
-    workspace: int
+    signature: Signature
 
 
 @lru_cache
@@ -51,9 +52,10 @@ def lower_kernel(source: KernelSource, target: Target, observe: Observer = no_ob
             dims = ir.DenseI64ArrayAttr.get(list(source.signature.dims))
             kernel_function(module).attributes[DIMS] = dims
         run_pipeline(module, target.pipeline("kernel"), target, observe, stage="kernel")
-        workspace = int(module.operation.attributes[plan_workspace.ATTRIBUTE])
+        names = (plan_workspace.ATTRIBUTE, plan_workspace.THREAD_ATTRIBUTE)
+        workspace, thread_workspace = (int(module.operation.attributes[name]) for name in names)
         run_pipeline(module, target.pipeline("llvm"), target, observe, stage="llvm")
-    return Lowered(module, workspace)
+    return Lowered(module, replace(source.signature, workspace=workspace, thread_workspace=thread_workspace))
 
 
 def parse(text: str) -> ir.Module:

@@ -47,5 +47,5 @@ def size_argument(argument: Any, position: int) -> Any | None:
     return None
 
 
-# The arguments before the kernel's own: error word, threads, workspace.
-FIRST_PARAM = 3
+# The arguments before the kernel's own: error word, this thread's number, how many threads there are, workspace.
+ERROR, THREAD, THREADS, WORKSPACE, FIRST_PARAM = range(5)

@@ -1,4 +1,7 @@
-"""A plan bound to its syms: all that doesn't change from launch to launch. See `plan_runner` for the frame."""
+"""A plan bound to its syms and a number of threads: all that doesn't change from launch to launch.
+
+See `plan_runner` for the frame.
+"""
 
 from __future__ import annotations
 
@@ -74,14 +77,16 @@ class Binding:
         signatures: Mapping[str, Signature],
         addresses: Mapping[str, int],
         syms: tuple[int, ...],
+        threads: int,
         stamp: int,
     ) -> None:
         self.syms = syms
+        self.threads = threads
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._plan = plan
         self._made = [slot for slot in dict.fromkeys(plan.outputs) if slot not in plan.inputs]
         self.made_bytes = [plan.slots[slot].nbytes(syms) for slot in self._made]
-        memory = plan_memory(plan, {key: s.workspace for key, s in signatures.items()}, syms)
+        memory = plan_memory(plan, {key: s.scratch_bytes(threads) for key, s in signatures.items()}, syms)
         self.arena_bytes = memory.nbytes
         self._places: dict[int, _Place] = {slot: (_ARENA, offset) for slot, offset in memory.offsets.items()}
         for number, slot in enumerate((*plan.inputs, *self._made)):
@@ -100,12 +105,13 @@ class Binding:
         return [self._span(s, bases) for s in launch.operands], [self._span(s, bases) for s in launch.results]
 
     def take_frame(self) -> Frame:
-        """A frame with everything but threads, scalars and table filled in."""
+        """A frame with everything but scalars and table filled in."""
         try:
             return self._frames.pop()
         except IndexError:
             integers = np.zeros(self._frame_size, dtype=np.int64)
-            frame = Frame(integers, self.launches, self._times_at, self.threads_at, self._table_at)
+            frame = Frame(integers, self.launches, self._times_at, self._threads_at, self._table_at)
+            frame.integers[self._threads_at] = self.threads
             frame.integers[self._dims_at : self._dims_at + len(self._dims)] = self._dims
             return frame
 
@@ -126,8 +132,8 @@ class Binding:
         dims = [evaluate(a.dim, self.syms) for _, x in kernels for a in x.args if isinstance(a, DimArg)]
         self._dims = list(dict.fromkeys(dims))
         self._times_at = ERROR_WORDS * self.launches
-        self.threads_at = self._times_at + 2 * sum(isinstance(s, NativeRun) for s in self.segments)
-        self.scalars_at = self.threads_at + 1
+        self._threads_at = self._times_at + 2 * sum(isinstance(s, NativeRun) for s in self.segments)
+        self.scalars_at = self._threads_at + 1
         self._dims_at = self.scalars_at + len(self._plan.scalars)
         self._table_at = self._dims_at + len(self._dims)
         table: list[_Place] = []
@@ -136,7 +142,7 @@ class Binding:
             argvs.append((_FRAME, 8 * (self._table_at + len(table))))
             head: list[_Place] = [(_FRAME, 0)] * ABI_PARAMS
             head[ABI_ERROR] = (_FRAME, 8 * ERROR_WORDS * number)
-            head[ABI_THREADS] = (_FRAME, 8 * self.threads_at)
+            head[ABI_THREADS] = (_FRAME, 8 * self._threads_at)
             head[ABI_WORKSPACE] = (_ARENA, workspaces.get(i, 0))
             table += [*head, *(self._arg(a) for a in launch.args), *(self._places[r] for r in launch.results)]
         self.argvs_at = self._table_at + len(table)

@@ -1,6 +1,6 @@
 """The PlanRunner: launches one Plan, many times, with little work per launch.
 
-    Plan + syms ── bind, once ──► Binding: memory plan, segments, a gather table
+    Plan + syms + threads ── bind, once ──► Binding: memory plan, segments, a gather table
     launch() ─► outputs and arena allocated ─► frame filled ─► PlanTask enqueued
 
 Everything that kernels read besides tensors lies in one int64 array, the frame:
@@ -70,7 +70,7 @@ class PlanRunner:
         self._addresses = addresses
         self._stamp = stamp
         self._scalars = struct.Struct("=" + "".join("d" if kind == "float" else "q" for kind in plan.scalars))
-        self._bindings: dict[tuple[int, ...], Binding] = {}
+        self._bindings: dict[tuple[int, tuple[int, ...]], Binding] = {}
 
     def launch(
         self,
@@ -88,13 +88,12 @@ class PlanRunner:
         Reserves all memory first: OutOfMemoryError comes before anything is written. What fails later, an
         index out of range or a host launch, poisons the outputs and is raised by whoever waits or reads.
         """
-        binding = self._bindings.get(syms) or self._bind(syms)
+        binding = self._bindings.get((threads, syms)) or self._bind(threads, syms)
         allocate = stream.device.allocator.allocate
         made = [allocate(nbytes, stream) for nbytes in binding.made_bytes]
         arena = allocate(binding.arena_bytes, stream)
         outputs = binding.outputs(inputs, made)
         frame = binding.take_frame()
-        frame.integers[binding.threads_at] = threads
         self._scalars.pack_into(frame.bytes, 8 * binding.scalars_at, *scalars)
         bases = [frame.address, arena.address, *(b.address for b in inputs), *(b.address for b in made)]
         binding.fill(frame, bases)
@@ -103,10 +102,10 @@ class PlanRunner:
         stream.submit(task, wait)
         return outputs
 
-    def _bind(self, syms: tuple[int, ...]) -> Binding:
-        binding = Binding(self.plan, self._signatures, self._addresses, syms, self._stamp)
+    def _bind(self, threads: int, syms: tuple[int, ...]) -> Binding:
+        binding = Binding(self.plan, self._signatures, self._addresses, syms, threads, self._stamp)
         # Two threads may bind at once; the first one's is kept.
-        return self._bindings.setdefault(syms, binding)
+        return self._bindings.setdefault((threads, syms), binding)
 
 
 class PlanTask(Task):

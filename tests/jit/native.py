@@ -61,7 +61,7 @@ MEMREF = "ptr %{0}b, ptr %{0}, i64 %{0}o, i64 %{0}n, i64 %{0}s"
 LOOP = """
 declare {result} @{callee}({params})
 
-define void @kernel({error}, i64 %threads, {workspace}, i64 %n, {buffers}, {y}) {{
+define void @kernel({error}, i64 %thread, i64 %threads, {workspace}, i64 %n, {buffers}, {y}) {{
 entry:
   %some = icmp sgt i64 %n, 0
   br i1 %some, label %loop, label %done

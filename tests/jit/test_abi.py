@@ -20,7 +20,7 @@ def memref(name: str, rank: int) -> str:
 
 
 def kernel(params: str, body: str) -> str:
-    head = f"{memref('error', 1)}, i64 %threads, {memref('workspace', 1)}"
+    head = f"{memref('error', 1)}, i64 %thread, i64 %threads, {memref('workspace', 1)}"
     return f"define void @kernel({head}, {params}) {{\n{body}\n  ret void\n}}\n"
 
 
@@ -104,11 +104,11 @@ def test_threads_workspace_and_error_word() -> None:
         "  %last = getelementptr i8, ptr %workspace, i64 99\n"
         "  store i8 3, ptr %last\n"
         "  %address = ptrtoint ptr %workspace to i64\n"
-        "  %rest = and i64 %address, 63\n" + store_all(["threads", "error.n0", "workspace.n0", "rest"])
+        "  %rest = and i64 %address, 63\n" + store_all(["thread", "threads", "error.n0", "workspace.n0", "rest"])
     )
     result = out()
     error = run(kernel(memref("out", 1), body), Signature((), (OUT,), workspace=100), result, workspace=100, threads=5)
-    assert result[:4].tolist() == [5, 4, 100, 0]
+    assert result[:5].tolist() == [0, 1, 4, 100, 0]  # it doesn't want threads
     assert error.tolist() == [7, 0, 0, 0]
 
 

@@ -43,8 +43,9 @@ def truncated(x: np.ndarray, wide: str, result: str) -> np.ndarray:
         (BufferParam(x.shape, DType.f32 if wide == "float" else DType.f64),), (BufferParam(x.shape, dtype),)
     )
     text = f"""
-define void @kernel(ptr %e, ptr %error, i64 %e1, i64 %e2, i64 %e3, i64 %threads, ptr %w, ptr %workspace, i64 %w1,
-    i64 %w2, i64 %w3, ptr %x0, ptr %x, i64 %x1, i64 %x2, i64 %x3, ptr %y0, ptr %y, i64 %y1, i64 %y2, i64 %y3) {{
+define void @kernel(ptr %e, ptr %error, i64 %e1, i64 %e2, i64 %e3, i64 %thread, i64 %threads, ptr %w,
+    ptr %workspace, i64 %w1, i64 %w2, i64 %w3,
+    ptr %x0, ptr %x, i64 %x1, i64 %x2, i64 %x3, ptr %y0, ptr %y, i64 %y1, i64 %y2, i64 %y3) {{
 entry:
   br label %loop
 loop:
@@ -60,7 +61,7 @@ loop:
 done:
   ret void
 }}
-""".replace(",\n    i64 %w2", ", i64 %w2")
+""".replace(",\n    ", ", ")
     y = aligned(np.zeros(len(x), np.uint16))
     call(build(text, signature), [aligned(x), y], aligned(np.zeros(4, np.int64)))
     return y
@@ -99,8 +100,9 @@ def test_arithmetic_on_bfloat_itself(cpu: str) -> None:
 
 BOOLS = (
     """
-define void @kernel(ptr %e, ptr %error, i64 %e1, i64 %e2, i64 %e3, i64 %threads, ptr %w, ptr %workspace, i64 %w1, i64 \
-%w2, i64 %w3, ptr %x0, ptr %x, i64 %x1, i64 %x2, i64 %x3, ptr %y0, ptr %y, i64 %y1, i64 %y2, i64 %y3) {
+define void @kernel(ptr %e, ptr %error, i64 %e1, i64 %e2, i64 %e3, i64 %thread, i64 %threads, ptr %w, \
+ptr %workspace, i64 %w1, i64 %w2, i64 %w3, \
+ptr %x0, ptr %x, i64 %x1, i64 %x2, i64 %x3, ptr %y0, ptr %y, i64 %y1, i64 %y2, i64 %y3) {
   br label %1
 1:
   %2 = phi i64 [ 0, %0 ], [ %8, %1 ]

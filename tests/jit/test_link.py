@@ -18,8 +18,8 @@ from mlirdev.plan import BufferParam, Signature
 
 SIGNATURE = Signature((), (BufferParam((4,), DType.i64),))
 HEAD = (
-    "define void @kernel(ptr %a, ptr %error, i64 %b, i64 %c, i64 %d, i64 %threads, ptr %e, ptr %workspace, i64 %f,"
-    " i64 %g, i64 %h, ptr %i, ptr %out, i64 %j, i64 %k, i64 %l) {\n"
+    "define void @kernel(ptr %a, ptr %error, i64 %b, i64 %c, i64 %d, i64 %thread, i64 %threads, ptr %e,"
+    " ptr %workspace, i64 %f, i64 %g, i64 %h, ptr %i, ptr %out, i64 %j, i64 %k, i64 %l) {\n"
 )
 
 
@@ -56,12 +56,13 @@ def test_symbols_of_libc_and_libm() -> None:
     text = (
         HEAD
         + """
-  %size = add i64 %threads, 63
+  %size = add i64 %threads, 67
   %memory = call ptr @malloc(i64 %size)
   call void @llvm.memset.p0.i64(ptr %memory, i8 1, i64 %size, i1 true)
   %x = load volatile i64, ptr %memory
   call void @free(ptr %memory)
-  %d = sitofp i64 %threads to double
+  %more = add i64 %threads, 4
+  %d = sitofp i64 %more to double
   %gamma = call double @tgamma(double %d)
   %whole = fptosi double %gamma to i64
   %sum = add i64 %x, %whole
@@ -75,7 +76,7 @@ declare double @tgamma(double)
 """.replace("%d = sitofp", "%f64 = sitofp").replace("double %d)", "double %f64)")
     )
     result = aligned(np.zeros(4, np.int64))
-    call(build(text, SIGNATURE), [result], aligned(np.zeros(4, np.int64)), threads=5)
+    call(build(text, SIGNATURE), [result], aligned(np.zeros(4, np.int64)))
     assert result[0] == 0x0101010101010101 + 24
 
 

@@ -3,7 +3,7 @@
 // Params and results become buffers after the three that every kernel has; a final reshape is undone on the destination.
 
 // CHECK-LABEL: func.func @kernel(
-// CHECK-SAME: %[[ERROR:.*]]: memref<4xi64>, %[[THREADS:.*]]: i64, %[[WORKSPACE:.*]]: memref<?xi8>, %[[X:.*]]: memref<4x3xf32>, %[[S:.*]]: f64, %[[R:.*]]: memref<12xf32>) {
+// CHECK-SAME: %[[ERROR:.*]]: memref<4xi64>, %[[THREAD:.*]]: index, %[[THREADS:.*]]: index, %[[WORKSPACE:.*]]: memref<?xi8>, %[[X:.*]]: memref<4x3xf32>, %[[S:.*]]: f64, %[[R:.*]]: memref<12xf32>) {
 func.func @kernel(%x: tensor<4x3xf32>, %s: f64) -> tensor<12xf32> {
   // CHECK: %[[T:.*]] = bufferization.to_tensor %[[X]] restrict : memref<4x3xf32> to tensor<4x3xf32>
   // CHECK: %[[Y:.*]] = linalg.exp ins(%[[T]]

@@ -37,26 +37,26 @@ class CompiledKernel:
         self.signature = signature_of(text, dims)
         source = KernelSource("test", "other", text, self.signature)
         lowered = lower_kernel(source, target, observe)
-        self.signature = replace(self.signature, workspace=lowered.workspace)
+        self.signature = lowered.signature
         self.llvm = to_llvm_ir(lowered.module)
         self.object = emit_object(self.llvm, self.signature, "test", target)
         self._kernel = link({"test": self.object})["test"]
         self._entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._kernel.address)
         self.error = (0, 0, 0, 0)
 
-    def __call__(self, *args: Any, results: Sequence[torch.Tensor]) -> Any:
-        call, _keep = self.bind(*args, results=results)
+    def __call__(self, *args: Any, results: Sequence[torch.Tensor], threads: int = 1) -> Any:
+        call, _keep = self.bind(*args, results=results, threads=threads)
         call()
         return results[0] if len(results) == 1 else tuple(results)
 
-    def bind(self, *args: Any, results: Sequence[torch.Tensor]) -> Any:
+    def bind(self, *args: Any, results: Sequence[torch.Tensor], threads: int = 1) -> Any:
         """A function of no arguments that runs the kernel, and what must stay alive for it."""
         assert len(args) == len(self.signature.params)
         assert len(results) == len(self.signature.results)
         keep: list[Any] = []
         error = (ctypes.c_int64 * 4)()
-        workspace = torch.empty(self.signature.workspace + 64, dtype=torch.uint8)
-        pointers = [ctypes.addressof(error), _scalar(1, keep), -(-workspace.data_ptr() // 64) * 64]
+        workspace = torch.empty(self.signature.scratch_bytes(threads) + 64, dtype=torch.uint8)
+        pointers = [ctypes.addressof(error), _scalar(threads, keep), -(-workspace.data_ptr() // 64) * 64]
         for arg in (*args, *results):
             if isinstance(arg, torch.Tensor):
                 assert arg.is_contiguous()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -27,7 +26,7 @@ class PlanExecutor:
         objects = {}
         for key, source in formed.kernels.items():
             lowered = lower_kernel(source, HOST)
-            self.signatures[key] = replace(source.signature, workspace=lowered.workspace)
+            self.signatures[key] = lowered.signature
             objects[f"k{key}"] = emit_object(to_llvm_ir(lowered.module), self.signatures[key], f"k{key}", HOST)
         self._kernels = link(objects)
 
@@ -47,7 +46,7 @@ class PlanExecutor:
     ) -> None:
         signature = self.signatures[launch.kernel]
         error = (ctypes.c_int64 * 4)()
-        workspace = torch.empty(signature.workspace + 64, dtype=torch.uint8)
+        workspace = torch.empty(signature.scratch_bytes(1) + 64, dtype=torch.uint8)
         keep: list[Any] = [ctypes.c_int64(1)]
         pointers = [ctypes.addressof(error), ctypes.addressof(keep[0]), -(-workspace.data_ptr() // 64) * 64]
         for arg in launch.args:

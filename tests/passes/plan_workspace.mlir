@@ -2,10 +2,10 @@
 
 // A small temporary goes on the stack. Of three large ones, two are never needed at once and share their place.
 
-// CHECK: module attributes {mlirdev.workspace = 8192 : i64}
+// CHECK: module attributes {mlirdev.thread_workspace = 0 : i64, mlirdev.workspace = 8192 : i64}
 // CHECK-LABEL: func.func @kernel
 // CHECK-SAME: %[[WORKSPACE:[a-z0-9]+]]: memref<?xi8>
-func.func @kernel(%error: memref<4xi64>, %threads: i64, %workspace: memref<?xi8>, %x: f32, %n: index) {
+func.func @kernel(%error: memref<4xi64>, %thread: index, %threads: index, %workspace: memref<?xi8>, %x: f32, %n: index) {
   %c0 = arith.constant 0 : index
   // CHECK: memref.alloca() {alignment = 64 : i64} : memref<4xf32>
   %small = memref.alloc() : memref<4xf32>

@@ -6,7 +6,7 @@
 #c = affine_map<(m, n, k) -> (m, n)>
 #id = affine_map<(m, n) -> (m, n)>
 // CHECK-LABEL: func.func @kernel
-func.func @kernel(%e: memref<4xi64>, %t: i64, %w: memref<?xi8>, %x: memref<64x96xf32>, %y: memref<96x128xf32>, %b: memref<128xf32>, %r: memref<64x128xf32>) {
+func.func @kernel(%e: memref<4xi64>, %t: index, %n: index, %w: memref<?xi8>, %x: memref<64x96xf32>, %y: memref<96x128xf32>, %b: memref<128xf32>, %r: memref<64x128xf32>) {
   %zero = arith.constant 0.0 : f32
   %p = memref.alloc() : memref<64x128xf32>
   // CHECK-NOT: linalg.generic

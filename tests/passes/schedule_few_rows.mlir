@@ -3,7 +3,7 @@
 // Few rows by a weight whose rows lie along k: a tile of dot products, without packing.
 
 // CHECK-LABEL: func.func @kernel
-func.func @kernel(%e: memref<4xi64>, %t: i64, %w: memref<?xi8>, %x: memref<4x96xf32>, %y: memref<128x96xf32>, %r: memref<4x128xf32>) {
+func.func @kernel(%e: memref<4xi64>, %t: index, %n: index, %w: memref<?xi8>, %x: memref<4x96xf32>, %y: memref<128x96xf32>, %r: memref<4x128xf32>) {
   // CHECK-NOT: memref.alloc
   // CHECK-NOT: linalg.generic
   // CHECK: scf.for {{.*}} iter_args
