@@ -180,27 +180,34 @@ def _extent(accesses: Sequence[Any], dim: int) -> Any:
 
 # --- loop order -----------------------------------------------------------------------------------
 
+# What an access costs per iteration of the innermost loop, beside a contiguous one: a step of more than one element
+# makes each its own load, and each a cache line; a store in addition writes the line back.
+_CONTIGUOUS, _SHORT_STEP, _STRIDED_LOAD, _STRIDED_STORE = 1.0, 2.0, 8.0, 10.0
+# A value carried by the innermost loop: with both else equal, parallel iterations are better.
+_CARRIED = 1.5
+
 
 def choose_order(nest: Nest) -> list[int]:
-    """Innermost the dim along which most accesses are contiguous; around it parallel dims, then reductions."""
+    """Innermost the dim along which accesses cost least; around it parallel dims, then reductions."""
     dims = range(len(nest.parallel))
     if len(dims) < 2:
         return list(dims)
-    innermost = max(dims, key=lambda d: (_contiguity(nest, d) + 0.5 * nest.parallel[d], d))
+    innermost = min(dims, key=lambda d: (_cost_along(nest, d), -d))
     outer = [d for d in dims if d != innermost]
     return [*sorted(outer, key=lambda d: not nest.parallel[d]), innermost]
 
 
-def _contiguity(nest: Nest, dim: int) -> float:
-    score = 0.0
+def _cost_along(nest: Nest, dim: int) -> float:
+    """The cost of an iteration with `dim` innermost; what doesn't move stays in a register."""
+    cost = 0.0 if nest.parallel[dim] else _CARRIED
     for access, is_used in _used_accesses(nest):
-        if not is_used or not access.exprs:
+        if not is_used or not access.exprs or not access.uses(dim):
             continue
-        if uses_dim(access.exprs[-1], dim):
-            score += 2 if access.dim_at(len(access.exprs) - 1) == dim else 1
-        elif access.uses(dim):
-            score -= 1
-    return score
+        if not uses_dim(access.exprs[-1], dim):
+            cost += _STRIDED_STORE if access in nest.outputs else _STRIDED_LOAD
+        else:
+            cost += _CONTIGUOUS if access.dim_at(len(access.exprs) - 1) == dim else _SHORT_STEP
+    return cost
 
 
 def _used_accesses(nest: Nest) -> Iterable[tuple[Access, bool]]:
