@@ -32,3 +32,23 @@ func.func @kernel(%e: memref<4xi64>, %x: memref<8x16xf32>, %y: memref<8x16xf32>)
   }
   return
 }
+
+// Two images scaled by channel: the loop along the channels would read three vectors side by side, but the images with a
+// step, so it isn't the inner one.
+#image = affine_map<(n, c, x) -> (n, c, x)>
+#channel = affine_map<(n, c, x) -> (c)>
+// CHECK-LABEL: func.func @scaled
+func.func @scaled(%e: memref<4xi64>, %x: memref<2x8x64xf32>, %a: memref<8xf32>, %b: memref<8xf32>, %c: memref<8xf32>, %y: memref<2x8x64xf32>) {
+  // CHECK: scf.for
+  // CHECK: scf.for
+  // CHECK: scf.for %[[X:.*]] =
+  // CHECK: memref.load %arg1[%{{.*}}, %{{.*}}, %[[X]]]
+  linalg.generic {indexing_maps = [#image, #channel, #channel, #channel, #image], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %a, %b, %c : memref<2x8x64xf32>, memref<8xf32>, memref<8xf32>, memref<8xf32>) outs(%y : memref<2x8x64xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32, %s: f32, %o: f32):
+    %1 = arith.subf %p, %q : f32
+    %2 = arith.mulf %1, %r : f32
+    %3 = arith.addf %2, %s : f32
+    linalg.yield %3 : f32
+  }
+  return
+}
