@@ -52,7 +52,7 @@ class Names(click.ParamType[list[str]]):
 @click.option("--memory/--no-memory", default=True, show_default=True, help="Peak memory, in processes of their own.")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds per process.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all that was measured there.")
-@click.option("--markdown", type=click.Path(path_type=Path), help="Write the tables there.")
+@click.option("--markdown", type=click.Path(path_type=Path), help="Write a page with the tables there.")
 def main(
     kinds: tuple[str, ...],
     only: list[str] | None,
@@ -82,7 +82,7 @@ def main(
         if json_file:
             json_file.write_text(json.dumps(results, indent=1))
         if markdown:
-            markdown.write_text("\n".join(table.markdown() for table in shown))
+            markdown.write_text(tables.page(results["machine"], shown, rounds))
 
     with tempfile.TemporaryDirectory() as folder:
         for kind in kinds or KINDS:
