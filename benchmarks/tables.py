@@ -45,10 +45,11 @@ def page(machine: Row, shown: Sequence[Table], rounds: int) -> str:
     head = f"""# Speed
 
 Measured on {machine["date"]}: {machine["cpu"]}, {machine["cores"]} cores, torch {machine["torch"]}. To have
-these tables for your machine: `scripts/bench --markdown docs/speed.md`. Each workload runs in a process of its own, values
-are checked before times are taken, engines take turns in {rounds} rounds, every step is waited for, and times are medians.
-*× eager* and *× best* are the medians over the rounds of the other's time over ours (above 1: ours is faster; best: the
-faster of eager and inductor). *cores* is CPU time over time, eager's and ours; *memory* is our process's peak over eager's.
+these tables for your machine: `scripts/bench --markdown docs/speed.md`. Each workload runs in a process of its own,
+values are checked before times are taken, engines take turns in {rounds} rounds, every step is waited for, and times
+are medians. *× eager* and *× best* are the medians over the rounds of the other's time over ours (above 1: ours is
+faster; best: the faster of eager and inductor). *cores* is CPU time over time, eager's and ours; *memory* is our
+process's peak over eager's.
 """
     return "\n".join([head, *(table.markdown() for table in shown)])
 
