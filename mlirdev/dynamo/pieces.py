@@ -58,18 +58,26 @@ def split(
     graph: fx.GraphModule, as_called: Collection[str], program: Callable[[fx.GraphModule], Callable[[list[Any]], Any]]
 ) -> Callable[..., Any]:
     """The graph with the nodes of these names called as they are, and `program` made of each piece between."""
+    numbers = _numbers(graph, as_called)
+    whole = split_module(graph, graph, lambda node: numbers.get(node.name, 0), keep_original_order=True)
+    for node in whole.graph.nodes:
+        part = getattr(whole, str(node.target)) if node.op == "call_module" else None
+        if isinstance(part, fx.GraphModule) and {n.name for n in part.graph.nodes}.isdisjoint(as_called):
+            setattr(whole, str(node.target), _Piece(program(part)))
+    return whole
+
+
+def _numbers(graph: fx.GraphModule, as_called: Collection[str]) -> dict[str, int]:
+    """Which piece each node is in. What an op returns is taken apart where the op is: pieces pass no tuples."""
     numbers: dict[str, int] = {}
     number, before = 0, False
     for node in graph.graph.nodes:
         if node.op != "call_function":
             continue
+        if node.target is operator.getitem and node.args[0].name in numbers:
+            numbers[node.name] = numbers[node.args[0].name]
+            continue
         called = node.name in as_called
         number += called != before
         numbers[node.name], before = number, called
-    whole = split_module(graph, graph, lambda node: numbers.get(node.name, 0), keep_original_order=True)
-    for name, part in list(whole.named_children()):
-        assert isinstance(part, fx.GraphModule)
-        names = {node.name for node in part.graph.nodes if node.op == "call_function"}
-        if names and names.isdisjoint(as_called):
-            setattr(whole, name, _Piece(program(part)))
-    return whole
+    return numbers

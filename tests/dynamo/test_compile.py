@@ -317,6 +317,27 @@ def test_a_graph_break_where_a_value_decides() -> None:
         torch.testing.assert_close(ours(x.to(DEVICE)).cpu(), function(x))
 
 
+def test_branches_by_value_stay_in_the_graph() -> None:
+    def function(x: Tensor) -> Tensor:
+        result: Tensor = torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+        return result * 2
+
+    ours = compiled(function)
+    for sign in (1, -1):
+        x = random(3, 2).abs() * sign
+        torch.testing.assert_close(ours(x.to(DEVICE)).cpu(), function(x))
+
+
+def test_sizes_that_values_decide_stay_in_the_graph() -> None:
+    def function(x: Tensor) -> Tensor:
+        return x[x > 0] * 2
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        ours = compiled(function)
+        for n in (4, 4):
+            torch.testing.assert_close(ours(random(n, 6).to(DEVICE)).cpu(), function(random(n, 6)))
+
+
 # --- options ------------------------------------------------------------------------------------------
 
 
