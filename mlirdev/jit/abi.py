@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from mlirdev.dtypes import DType
 from mlirdev.errors import PassError
+from mlirdev.jit.streaming import STREAMED, is_streamed
 from mlirdev.jit.team import RUN_TEAM
 from mlirdev.plan import (
     ABI_ERROR,
@@ -32,6 +33,7 @@ from mlirdev.plan import (
     ScalarParam,
     Signature,
 )
+from mlirdev.target import Target
 
 KERNEL = "kernel"
 WANTS_THREADS = "wants_threads"
@@ -73,10 +75,10 @@ _DEFINE = re.compile(
 )
 
 
-def add_entry(text: str, signature: Signature, symbol: str, vector_bits: int) -> str:
-    """The module's text with its functions made internal and the entry added; each prefers `vector_bits`."""
+def add_entry(text: str, signature: Signature, symbol: str, target: Target) -> str:
+    """The module's text with its functions made internal and the entry added; each prefers the target's vectors."""
     member = _Loads(signature)
-    arguments = member.arguments()
+    arguments = member.arguments(target)
 
     def define(match: re.Match[str]) -> str:
         params, head, tail = match["params"], match["head"], match["tail"]
@@ -85,7 +87,7 @@ def add_entry(text: str, signature: Signature, symbol: str, vector_bits: int) ->
             head, tail = "internal " + head, " noinline" + tail
         elif match["name"] == WANTS_THREADS:
             head = "internal " + head
-        return f"define {head}@{match['name']}({params}){_preferring(tail, vector_bits)}{{"
+        return f"define {head}@{match['name']}({params}){_preferring(tail, target.vector_bits)}{{"
 
     defined = {match["name"] for match in _DEFINE.finditer(text)}
     if KERNEL not in defined:
@@ -152,7 +154,7 @@ class _Loads:
             if isinstance(param, DimParam)
         }
 
-    def arguments(self) -> list[tuple[str, str]]:
+    def arguments(self, target: Target) -> list[tuple[str, str]]:
         """The kernel's arguments in order: (parameter attributes, typed value)."""
         signature = self.signature
         error = BufferParam((4,), DType.i64)
@@ -163,19 +165,22 @@ class _Loads:
         self._dim_values = self.sizes()
         for i, param in enumerate((*signature.params, *signature.results)):
             if isinstance(param, BufferParam):
-                arguments += self._buffer(ABI_PARAMS + i, param)
+                streamed = i >= len(signature.params) and is_streamed(param, target)
+                arguments += self._buffer(ABI_PARAMS + i, param, promise=STREAMED if streamed else "")
             elif isinstance(param, ScalarParam):
                 arguments.append(("", self.scalar(ABI_PARAMS + i, "double" if param.kind == "float" else "i64")))
             else:
                 arguments.append(("", f"i64 {self._dim_values[i]}"))
         return arguments
 
-    def _buffer(self, entry: int, param: BufferParam, alignment: int = BUFFER_ALIGNMENT) -> Iterator[tuple[str, str]]:
+    def _buffer(
+        self, entry: int, param: BufferParam, alignment: int = BUFFER_ALIGNMENT, promise: str = ""
+    ) -> Iterator[tuple[str, str]]:
         pointer = self._pointer(entry)
         sizes = [str(d) if d is not None else self._dim_values[next(self._dims)] for d in param.shape]
         # `allocated` is only ever freed, and these buffers aren't: no promise on it.
         yield "", f"ptr {pointer}"
-        yield f"noalias align {alignment}", f"ptr {pointer}"
+        yield f"noalias align {alignment} {promise}".rstrip(), f"ptr {pointer}"
         yield "", "i64 0"
         yield from (("", f"i64 {size}") for size in sizes)
         yield from (("", f"i64 {stride}") for stride in self._strides(sizes))

@@ -1,11 +1,13 @@
 """LLVM IR text → object bytes.
 
-text ─ sanitize, legalize, use_library, add_entry ─► accepted text ─ parse, verify ─► module ─ optimize ─► object
+text ─ sanitize, legalize, use_library, add_entry ─► accepted text ─ parse, verify ─► module
+module ─ optimize, mark_streaming_stores ─► optimised module ─► object
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from mlirdev.events import Observer, no_observer
 from mlirdev.jit.abi import add_entry
@@ -13,6 +15,7 @@ from mlirdev.jit.legalize import legalize
 from mlirdev.jit.maths import use_library
 from mlirdev.jit.optimize import optimize, parse
 from mlirdev.jit.sanitize import sanitize
+from mlirdev.jit.streaming import mark_streaming_stores
 from mlirdev.jit.target import machine, resolve_target
 from mlirdev.plan import Signature
 from mlirdev.target import Target
@@ -33,6 +36,7 @@ def emit_object(
     observe("ll", "entry", lambda: text, time.perf_counter() - start)
     start = time.perf_counter()
     optimize(module, target)
+    module = with_streaming_stores(module, target)
     seconds = time.perf_counter() - start
     # Codegen changes the module that it reads: who looks gets a copy, whenever they look.
     copy = None if observe is no_observer else module.clone()
@@ -44,7 +48,14 @@ def emit_object(
     return data
 
 
+def with_streaming_stores(module: Any, target: Target) -> Any:
+    """The optimised module with the stores to streamed results marked; see streaming.py."""
+    text = str(module)
+    marked = mark_streaming_stores(text, target)
+    return module if marked is text else parse(marked, target)
+
+
 def accepted_text(llvm_ir: str, signature: Signature, symbol: str, target: Target) -> str:
     """The whole module as text that llvmlite's LLVM takes: the kernel, its entry, and our maths functions."""
     text = use_library(legalize(sanitize(llvm_ir)))
-    return add_entry(text, signature, symbol, target.vector_bits)
+    return add_entry(text, signature, symbol, target)

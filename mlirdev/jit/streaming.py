@@ -1,0 +1,79 @@
+"""Results that are larger than the caches are written past them.
+
+    store <16 x float> %v, ptr %y, align 64    ──►    store <16 x float> %v, ptr %y, align 64, !nontemporal !7
+
+An ordinary store reads the cache line first, which is a third of what a sweep moves, and drives out what is still
+wanted. A loop marked before LLVM's vectoriser would stay scalar, as single elements can't be written so; hence this
+looks at the optimised text. Marked are aligned vectors that go to a result which the kernel never reads.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from mlirdev.plan import BufferParam
+from mlirdev.target import Target
+
+# On a parameter of @kernel: LLVM keeps it through its passes, also where it removes other parameters.
+STREAMED = '"mlirdev-streamed"'
+# A result this many times the second-level cache is gone from it before anyone reads it.
+_CACHES = 4
+
+_KERNEL = re.compile(
+    r"^define [^@\n]*@kernel\((?P<params>[^\n]*)\)[^()\n]*\{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL
+)
+_POINTER = re.compile(r"ptr (?P<attributes>[^%]*)(?P<name>%[\w.]+)")
+_ADDRESS = re.compile(r"^\s*(?P<name>%[\w.]+) = getelementptr [^\n]*?ptr (?P<base>%[\w.]+),", re.MULTILINE)
+_STORE = re.compile(
+    r"^(?P<store>\s*store <(?P<lanes>\d+) x (?P<kind>\w+)> [^\n]*, ptr (?P<place>%[\w.]+), align (?P<align>\d+))",
+    re.MULTILINE,
+)
+_NUMBERED = re.compile(r"^!(\d+) = ", re.MULTILINE)
+_BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
+_FENCE = "llvm.x86.sse.sfence"
+
+
+def is_streamed(result: BufferParam, target: Target) -> bool:
+    """Whether a result is known to be too large to stay in the cache."""
+    sizes = [size for size in result.shape if size is not None]
+    return len(sizes) == len(result.shape) and math.prod(sizes) * result.dtype.itemsize >= _CACHES * target.l2_bytes
+
+
+def mark_streaming_stores(text: str, target: Target) -> str:
+    """Optimised LLVM IR with the stores to streamed results marked."""
+    kernel = _KERNEL.search(text)
+    if kernel is None or STREAMED not in kernel["params"]:
+        return text
+    number = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
+    body, count = _marked(kernel["params"], kernel["body"], number)
+    if not count:
+        return text
+    tail = f"\n!{number} = !{{i32 1}}\n"
+    if target.triple.startswith(("x86_64", "amd64")):
+        # Such stores may be seen late by another thread; what follows the kernel must not overtake them.
+        body = body.replace("  ret void", f"  call void @{_FENCE}()\n  ret void")
+        tail += f"declare void @{_FENCE}()\n"
+    return text[: kernel.start("body")] + body + text[kernel.end("body") :] + tail
+
+
+def _marked(params: str, body: str, number: int) -> tuple[str, int]:
+    results = {
+        p["name"]
+        for p in _POINTER.finditer(params)
+        if STREAMED in p["attributes"] and "writeonly" in p["attributes"].split()
+    }
+    base_of = {address["name"]: address["base"] for address in _ADDRESS.finditer(body)}
+    count = 0
+
+    def mark(match: re.Match[str]) -> str:
+        nonlocal count
+        place = match["place"]
+        while place in base_of:
+            place = base_of[place]
+        if place not in results or int(match["align"]) < int(match["lanes"]) * _BYTES.get(match["kind"], 1 << 30):
+            return match["store"]
+        count += 1
+        return f"{match['store']}, !nontemporal !{number}"
+
+    return _STORE.sub(mark, body), count
