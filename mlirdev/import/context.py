@@ -6,16 +6,21 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 from torch_mlir import ir
+from torch_mlir.dialects import irdl
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.passmanager import PassManager
 
-from mlirdev.errors import LoweringError
+from mlirdev.dialect import IRDL
+from mlirdev.errors import InternalError, LoweringError
 from mlirdev.events import ComingPass, Observer, announce, no_observer
 
 TO_TORCH_BACKEND = "torchdynamo-export-to-torch-backend-pipeline{}"
 TO_LINALG = "torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"
+# The pipeline's last pass, which knows no dialect but upstream's; `check_lowered` does its work.
+_CONTRACT = ",torch-verify-linalg-on-tensors-backend-contract"
 
 
 def new_context() -> ir.Context:
@@ -26,7 +31,33 @@ def new_context() -> ir.Context:
     with context, ir.Location.unknown():
         # A pass manager loads the dialects that its passes depend on: torch_c, tm_tensor and all of linalg's.
         PassManager.parse(f"builtin.module({TO_LINALG})").run(ir.Module.create().operation)
+        irdl.load_dialects(ir.Module.parse(IRDL))
     return context
+
+
+@lru_cache
+def to_linalg() -> str:
+    """torch-mlir's pipeline to linalg, without its check of what comes out."""
+    with ir.Context():
+        printed = str(PassManager.parse(f"builtin.module({TO_LINALG})"))
+    if _CONTRACT not in printed:
+        raise InternalError("torch-mlir's pipeline to linalg doesn't end as expected")
+    return printed.removeprefix("builtin.module(").removesuffix(")").replace(_CONTRACT, "")
+
+
+def check_lowered(module: ir.Module) -> None:
+    """Raise LoweringError for an op that torch-mlir had no lowering for."""
+    left: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.startswith("torch"):
+            left.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    if left:
+        nodes = {k for op in left for k in nodes_of(str(op.location))}
+        raise LoweringError(tuple(sorted(nodes)), f"torch-mlir left {left[0].name}")
 
 
 def nodes_of(location: str) -> list[int]:

@@ -10,7 +10,7 @@ from mlirdev.events import Observer, no_observer
 from mlirdev.graph import Graph
 
 from .builder import build
-from .context import TO_LINALG, TO_TORCH_BACKEND, caught, run_pipeline, text_of
+from .context import TO_TORCH_BACKEND, caught, check_lowered, run_pipeline, text_of, to_linalg
 from .rewriter import rewrite
 from .tidy import tidy
 
@@ -23,6 +23,7 @@ def import_graph(graph: Graph, context: ir.Context, observe: Observer = no_obser
         module.operation.verify()  # the passes take a valid module for granted, and may abort on another
     observe("torch", "import", lambda: text_of(module), time.perf_counter() - start)
     run_pipeline(module, TO_TORCH_BACKEND, "torch", observe)
-    run_pipeline(module, TO_LINALG, "linalg", observe)
+    run_pipeline(module, to_linalg(), "linalg", observe)
+    check_lowered(module)
     tidy(module, graph, observe)
     return module

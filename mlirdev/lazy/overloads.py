@@ -37,6 +37,13 @@ is_structural = functools.lru_cache(maxsize=8192, typed=True)(structural_scalar)
 _PROBES = (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 0.1)
 _TENSORS = frozenset({Tensor, torch.nn.Parameter})
 _SCALAR_TYPES = {float: "float", int: "int", bool: "bool"}
+# Tagged for a dropout that the CPU's kernel doesn't have.
+_TAGGED_ALL_THE_SAME = frozenset({"aten::_scaled_dot_product_flash_attention_for_cpu"})
+
+
+def draws_numbers(op: torch._ops.OpOverload) -> bool:
+    """Whether an operator's values are random."""
+    return torch.Tag.nondeterministic_seeded in op.tags and op._schema.name not in _TAGGED_ALL_THE_SAME
 
 
 @dataclass(frozen=True)
@@ -149,7 +156,7 @@ class Overload:
         return entry, call  # type: ignore[return-value]  # not _MISSING
 
     def _intern(self, full: list[Any], call: Call) -> Entry | None:
-        if torch.Tag.nondeterministic_seeded in self.op.tags:
+        if draws_numbers(self.op):
             return None  # no node draws numbers by itself
         rule = rule_for(self.name)
         outputs = rule(tuple(map(_for_rule, self.params, full))) if rule else meta.specs_of(self.op, full)

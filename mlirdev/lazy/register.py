@@ -13,6 +13,7 @@ from mlirdev.lazy import composites
 from mlirdev.lazy.dispatch import Handler, Op, functional, mutable
 from mlirdev.lazy.fallback import run_on_cpu
 from mlirdev.lazy.handlers import COMPOSITES, HANDLERS
+from mlirdev.lazy.overloads import draws_numbers
 
 _KEY = "PrivateUse1"
 # Tensors of these kinds don't exist here; PyTorch makes some of them around ours all the same.
@@ -104,7 +105,7 @@ def _handler(full_name: str) -> Handler | None:
         return mutable(op, functional_of)
     if any(r.alias_info for r in schema.returns):
         return None
-    if torch.Tag.nondeterministic_seeded in op.tags:
+    if draws_numbers(op):
         return _on_cpu(op)
     if not any("Tensor" in str(r.type) for r in schema.returns):
         return _on_cpu(op)

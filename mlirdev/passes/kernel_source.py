@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlirdev.plan import Signature
 
-KINDS = ("elementwise", "row", "column", "contraction", "convolution", "pooling", "other")
+KINDS = ("elementwise", "row", "column", "contraction", "convolution", "pooling", "attention", "other")
 
 
 @dataclass(frozen=True, slots=True)

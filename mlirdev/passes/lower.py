@@ -10,9 +10,11 @@ from functools import lru_cache
 
 from torch_mlir import ir
 from torch_mlir._mlir_libs._mlirDialectsLLVM import translate_module_to_llvmir
+from torch_mlir.dialects import irdl
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.passmanager import PassManager
 
+from mlirdev.dialect import IRDL
 from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
 from mlirdev.passes import plan_workspace
@@ -41,6 +43,7 @@ def kernel_context() -> ir.Context:
     with context, ir.Location.unknown():
         # Loads tm_tensor, which has no Python registration of its own.
         PassManager.parse("builtin.module(func.func(convert-torch-to-tmtensor))").run(ir.Module.create().operation)
+        irdl.load_dialects(ir.Module.parse(IRDL))
     return context
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 from torch_mlir import ir
 
+from mlirdev.dialect import ATTENTION, ATTENTION_BACKWARD
 from mlirdev.errors import InternalError
 from mlirdev.passes.linalg_info import LoopNest, is_contraction, is_movement, loop_nest
 from mlirdev.passes.slices import contiguous_offset
@@ -200,6 +201,8 @@ def _kind(node: OpNode) -> str:
         return "convolution"
     if name.startswith("linalg.pooling"):
         return "pooling"
+    if name in (ATTENTION, ATTENTION_BACKWARD):
+        return "attention"
     if name != "linalg.generic":
         return "other"
     node.nest = nest = loop_nest(node.op)

@@ -1,6 +1,6 @@
 """Runs imported graphs: linalg → loops → LLVM by upstream passes alone, for tests of import/ only.
 
-Slow code, made quickly, and independent of passes/ and jit/.
+Slow code, made quickly, and independent of passes/ and jit/, but for the operations of our own dialect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from torch_mlir.passmanager import PassManager
 from mlirdev import importer
 from mlirdev.dtypes import DType
 from mlirdev.graph import Graph
+from mlirdev.passes import bufferize_attention, schedule_attention
 from mlirdev.plan import evaluate
+from mlirdev.target import load_target
 
 PIPELINES = (
     "func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat)",
@@ -64,6 +66,9 @@ class Program:
                 PassManager.parse(f"builtin.module({pipeline})").run(self.module.operation)
                 if i == 2:
                     self._make_writable()
+                    bufferize_attention.run(self.module, load_target("host"))
+                if i == 3:
+                    schedule_attention.run(self.module, load_target("host"))
             self.engine = ExecutionEngine(self.module, opt_level=0)
 
     def _make_writable(self) -> None:

@@ -7,7 +7,7 @@
     sampling     distributions drawn by trial
     linear_algebra   errors of factorisations    spectrum      eigenvalues, singular values, pseudoinverses
     reading      item, equal, allclose
-    attention    the fast path of transformer layers in evaluation
+    attention    scaled dot product attention; the fast path of transformer layers in evaluation
     foreach      ops on lists of tensors
     fused_optimizers   Adam, AdamW, SGD and Adagrad of `fused=True`
     grad_scaling what GradScaler asks

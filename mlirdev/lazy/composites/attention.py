@@ -1,12 +1,79 @@
-"""The fast path of `nn.TransformerEncoderLayer` and `nn.MultiheadAttention` in evaluation, in PyTorch's own ops."""
+"""Attention: as one node where the CPU has one kernel for it, else in PyTorch's own ops.
+
+scaled_dot_product_attention is recorded as the CPU's flash kernel, whose derivative is another such node, under the
+conditions on which the CPU takes that. `nn.TransformerEncoderLayer` and `nn.MultiheadAttention` have a fast path of
+their own in evaluation.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd import forward_ad
 
-from mlirdev.lazy.handlers import handles
+from mlirdev.lazy.handlers import composes, handles
+
+_sdpa = torch.ops.aten.scaled_dot_product_attention.default
+_flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+_FLASH_DTYPES = frozenset({torch.float32, torch.float64, torch.bfloat16, torch.float16})
+
+
+@composes("scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    if not dropout_p and _suits_flash(query, key, value, attn_mask, is_causal, enable_gqa):
+        return _flash(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]
+    # What PyTorch composes for any device, after its checks.
+    return _sdpa._op_dk(
+        torch._C.DispatchKey.CompositeImplicitAutograd,
+        *(query, key, value, attn_mask, dropout_p, is_causal),
+        scale=scale,
+        enable_gqa=enable_gqa,
+    )
+
+
+def _suits_flash(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, shares_heads: bool
+) -> bool:
+    """ATen's conditions in native/transformers/sdp_utils_cpp.cpp, and that no derivative is asked that it lacks."""
+    if query.dtype not in _FLASH_DTYPES or not torch._C._get_flash_sdp_enabled() or forward_ad._current_level >= 0:
+        return False
+    tensors = (query, key, value)
+    if any(t.dim() != 4 or t.dtype != query.dtype or t.device != query.device or t.stride(3) != 1 for t in tensors):
+        return False
+    batch, heads, rows, size = query.shape
+    key_batch, key_heads, columns, key_size = key.shape
+    if (
+        key.shape != value.shape
+        or (batch, size) != (key_batch, key_size)
+        or not all((batch, heads, rows, columns, size))
+    ):
+        return False
+    if heads != key_heads and not (shares_heads and key_heads and heads % key_heads == 0):
+        return False
+    return mask is None or (not is_causal and _suits_mask(mask, query, columns))
+
+
+def _suits_mask(mask: Tensor, query: Tensor, columns: int) -> bool:
+    if mask.device != query.device or mask.dtype not in (torch.bool, query.dtype) or mask.requires_grad:
+        return False
+    scores = (*query.shape[:-1], columns)
+    if mask.dim() not in (2, 4):
+        return False
+    return all(a in (1, b) for a, b in zip(mask.shape, scores[-mask.dim() :], strict=True))
+
 
 # What PyTorch's `mask_type` says of a mask; without it, it has the scores' shape. True: not to be looked at.
 _SOURCE, _KEY_PADDING = 0, 1
