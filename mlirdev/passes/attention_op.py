@@ -9,7 +9,8 @@ from typing import Any
 from torch_mlir import ir
 
 from mlirdev.dialect import OUTPUTS
-from mlirdev.passes.build import Index, add, as_value, multiply
+from mlirdev.passes.build import Index, add, as_value, multiply, product, subtract
+from mlirdev.passes.linear import is_dense
 from mlirdev.passes.ops import defining_op, emit
 from mlirdev.passes.sizes import size_of
 
@@ -114,29 +115,32 @@ def _operand(memref: Any, map_: Any) -> Operand:
 
 def _strided(memref: Any) -> tuple[Any, Index, list[Index]]:
     """All of the memory that a buffer is a view of as one dimension, and the view's offset and strides."""
-    rank, element = memref.type.rank, memref.type.element_type
-    index, dynamic = ir.IndexType.get(), ir.ShapedType.get_dynamic_size()
-    base_type = ir.MemRefType.get([], element)
-    base, offset, *rest = emit(
-        "memref.extract_strided_metadata", [base_type, index, *[index] * (2 * rank)], [memref]
-    ).results
-    sizes, steps = rest[:rank], rest[rank:]
-    known_steps, known_offset = memref.type.get_strides_and_offset()
-    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-    strides = [v if s == unknown else int(s) for v, s in zip(steps, known_steps, strict=True)]
-    start: Index = offset if known_offset == unknown else int(known_offset)
-    span: Index = add(start, 1)
-    for stride, value, size in zip(strides, sizes, memref.type.shape, strict=True):
-        last = add(value, -1) if size == dynamic else int(size) - 1
-        span = add(span, multiply(stride, last))
-    return _one_dimension(base, span), start, strides
+    strides, offset = _layout(memref)
+    span = add(offset, 1)
+    for position, stride in enumerate(strides):
+        span = add(span, multiply(stride, subtract(size_of(memref, position), 1)))
+    return _one_dimension(memref, span), offset, strides
 
 
-def _one_dimension(base: Any, span: Index) -> Any:
+def _layout(memref: Any) -> tuple[list[Index], Index]:
+    rank, index, unknown = memref.type.rank, ir.IndexType.get(), ir.ShapedType.get_dynamic_stride_or_offset()
+    if is_dense(memref):
+        sizes = [size_of(memref, position) for position in range(rank)]
+        return [product(sizes[position + 1 :]) for position in range(rank)], 0
+    strides, offset = memref.type.get_strides_and_offset()
+    if offset != unknown and unknown not in strides:
+        return [int(s) for s in strides], int(offset)
+    types = [ir.MemRefType.get([], memref.type.element_type), index, *[index] * (2 * rank)]
+    _, start, *rest = emit("memref.extract_strided_metadata", types, [memref]).results
+    known = [step if s == unknown else int(s) for s, step in zip(strides, rest[rank:], strict=True)]
+    return known, start if offset == unknown else int(offset)
+
+
+def _one_dimension(memref: Any, span: Index) -> Any:
     size = span if isinstance(span, int) else ir.ShapedType.get_dynamic_size()
-    flat = ir.MemRefType.get([size], base.type.element_type)
     numbers = {"static_offsets": [0], "static_sizes": [size], "static_strides": [1]}
     attributes = {name: ir.DenseI64ArrayAttr.get(value) for name, value in numbers.items()}
     sizes = [] if isinstance(span, int) else [as_value(span)]
     segments = ir.DenseI32ArrayAttr.get([1, 0, len(sizes), 0])
-    return emit("memref.reinterpret_cast", [flat], [base, *sizes], operandSegmentSizes=segments, **attributes)
+    flat = ir.Type.parse(f"memref<{'?' if sizes else size}x{memref.type.element_type}, strided<[1]>>")
+    return emit("memref.reinterpret_cast", [flat], [memref, *sizes], operandSegmentSizes=segments, **attributes)

@@ -60,7 +60,7 @@ _SMALL = 4096
 _READING = frozenset(
     {"memref.load", "vector.load", "vector.maskedload", "vector.gather", "vector.transfer_read", "memref.prefetch"}
 )
-_NOT_TOUCHING = VIEWS | {"memref.alloc", "memref.dim", "memref.get_global"}
+_NOT_TOUCHING = VIEWS | {"memref.alloc", "memref.dim", "memref.extract_strided_metadata", "memref.get_global"}
 
 
 def run(module: ir.Module, target: Target, *, least_work: int = 262144) -> None:
