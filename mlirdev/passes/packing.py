@@ -1,4 +1,5 @@
-"""Pack a panel of B for the register tile: rows of `nr` columns, one per k, whatever way B lies in memory.
+"""Pack panels of B for the register tile: rows of `nr` columns, one per k, whatever way B lies in memory. A is packed
+likewise, with its rows as columns.
 
     columns contiguous      a row is vector loads
     k contiguous            lanes × lanes blocks are transposed in registers
@@ -57,11 +58,14 @@ class Packer:
         if stride is not None and not is_one(stride) and is_one(k_stride) and self.lanes & (self.lanes - 1) == 0:
             self._pack_transposed(add(base, pc), column, stride, panels, depth)
             return
+        if stride is not None and is_one(stride):
+            self._pack_contiguous(base, column, panels, pc, depth)
+            return
         in_runs = stride is None and is_one(self.strides[-1]) and _is_at_least(self.sizes[-1], _SHORTEST_RUN)
         with for_loop(0, panels) as panel:
             to = multiply(panel.iv, self.panel_size)
             first = add(column, multiply(panel.iv, self.nr))
-            (self._pack_runs if in_runs else self._pack_rows)(base, to, first, pc, depth)
+            (self._pack_runs if in_runs else self._pack_gathered)(base, to, first, pc, depth)
 
     @property
     def columns(self) -> Index:
@@ -69,9 +73,22 @@ class Packer:
 
     # --- row by row ---------------------------------------------------------------------------------
 
-    def _pack_rows(self, base: Index, to: Index, column: Index, pc: Index, depth: Index) -> None:
+    def _pack_contiguous(self, base: Index, column: Index, panels: Index, pc: Index, depth: Index) -> None:
+        """Row after row: a row of all panels is one run of memory."""
+        is_whole = divides(self.nr, self.columns)
+        with for_loop(0, depth) as k:
+            row = self._row(base, add(pc, k.iv))
+            with for_loop(0, panels) as panel:
+                to = add(multiply(panel.iv, self.panel_size), multiply(k.iv, self.nr))
+                for start in range(0, self.nr, self.lanes):
+                    at = add(column, add(multiply(panel.iv, self.nr), start))
+                    mask = None if is_whole else self._mask(subtract(self.columns, at))
+                    value = self._load(add(row, at)) if mask is None else self._masked_load(add(row, at), mask)
+                    self._store(value, add(to, start))
+
+    def _pack_gathered(self, base: Index, to: Index, column: Index, pc: Index, depth: Index) -> None:
         starts = range(0, self.nr, self.lanes)
-        readers = [self._lane_reader(add(column, start)) for start in starts]
+        readers = [self._gathering_reader(add(column, start)) for start in starts]
         with for_loop(0, depth) as k:
             row = self._row(base, add(pc, k.iv))
             at = add(to, multiply(k.iv, self.nr))
@@ -84,16 +101,8 @@ class Packer:
             base = add(base, multiply(position, stride))
         return base
 
-    def _lane_reader(self, column: Index) -> Callable[[Index], Any]:
-        """A function that reads B's elements of `lanes` columns, given where their row starts."""
-        if not is_one(as_one(self.strides, self.sizes)):
-            return self._gathering_reader(column)
-        if divides(self.nr, self.columns):
-            return lambda row: emit("vector.load", [self._vector], [self.source, as_value(add(row, column))])
-        mask = self._mask(subtract(self.columns, column))
-        return lambda row: self._masked_load(add(row, column), mask)
-
     def _gathering_reader(self, column: Index) -> Callable[[Index], Any]:
+        """A function that reads B's elements of `lanes` columns, given where their row starts."""
         indices = ir.VectorType.get([self.lanes], ir.IndexType.get())
         last = broadcast(subtract(self.columns, 1), indices)
         numbers = emit("arith.addi", [indices], [broadcast(column, indices), emit("vector.step", [indices])])

@@ -1,0 +1,117 @@
+"""Tiles of the contraction schedules, as a table by vector width, and how a shape is cut into tasks by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mlirdev.passes.build import Index, divide_up
+from mlirdev.target import Target
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A register tile of `mr` rows and `vectors` vectors of C; `kc_bytes` of k per block; `rc` rows and `nc` columns of
+    C per task at most, and `mc` rows of A at a time; k unrolled by `unroll`."""
+
+    vector_bits: int
+    mr: int
+    vectors: int
+    kc_bytes: int
+    rc: int
+    nc: int
+    mc: int
+    unroll: int
+
+
+# The first row whose vectors the target has. 32 vector registers hold 8 × 2 accumulators with room to spare, 16 hold
+# 6 × 2. A block of k of a register tile's columns is two thirds of a first-level cache, all of a task's a quarter of a
+# second-level one.
+GEMM = (
+    Tiles(512, mr=8, vectors=2, kc_bytes=2048, rc=512, nc=512, mc=128, unroll=4),
+    Tiles(256, mr=6, vectors=2, kc_bytes=1536, rc=384, nc=384, mc=96, unroll=4),
+    Tiles(0, mr=6, vectors=2, kc_bytes=1536, rc=384, nc=192, mc=96, unroll=4),
+)
+
+# Threads share tasks: so many are made where a shape allows.
+_LEAST_TASKS = 8
+# Smaller tasks would spend their time packing.
+_LEAST_ROWS = 128
+_LEAST_VECTORS = 4
+
+
+@dataclass(frozen=True)
+class GemmPlan:
+    """Tiles for one shape. A panel of packed B is `kc` rows of `nr` elements, one of packed A `kc` rows of `mr`, and a
+    row more keeps panels from lying at the same place in the cache."""
+
+    lanes: int
+    mr: int
+    vectors: int
+    kc: int
+    rc: int
+    nc: int
+    mc: int
+    unroll: int
+
+    @property
+    def nr(self) -> int:
+        return self.lanes * self.vectors
+
+    @property
+    def b_panel(self) -> int:
+        return (self.kc + 1) * self.nr
+
+    @property
+    def a_panel(self) -> int:
+        return (self.kc + 1) * self.mr
+
+    @property
+    def panels(self) -> int:
+        return self.nc // self.nr
+
+
+def plan_gemm(sizes: tuple[Index, Index, Index, Index], bits: int, target: Target, *, whole_tiles: bool) -> GemmPlan:
+    """The plan of a batch × m × n × k product of elements of this many bits; sizes may be run-time. `whole_tiles`: a
+    register tile has no fewer rows than the table says."""
+    batch, m, n, k = sizes
+    width = target.vector_bits or 256
+    row = next(row for row in GEMM if row.vector_bits <= width)
+    lanes = max(width // bits, 1)
+    vectors = 1 if isinstance(n, int) and n <= lanes else row.vectors
+    mr = row.mr if whole_tiles else _height(m, row.mr)
+    kc = row.kc_bytes * 8 // bits
+    kc = _even_share(k, kc, lanes)
+    unroll = row.unroll if isinstance(k, int) and k % row.unroll == 0 and kc % row.unroll == 0 else 1
+    plan = GemmPlan(lanes, mr, vectors, kc, row.rc, row.nc, row.mc, unroll)
+    return _with_tasks(plan, batch, m, n)
+
+
+def _height(m: Index, most: int) -> int:
+    """The tile height that wastes least on the last rows."""
+    if not isinstance(m, int):
+        return most
+    if m <= most:
+        return max(m, 1)
+    return min(range(most, most - 3, -1), key=lambda rows: divide_up(m, rows) * rows)
+
+
+def _with_tasks(plan: GemmPlan, batch: Index, m: Index, n: Index) -> GemmPlan:
+    """The plan with tasks small enough that there are some for each thread, as even as tiles allow."""
+    rc, nc = _even_share(m, plan.rc, plan.mr), _even_share(n, plan.nc, plan.nr)
+    known = batch if isinstance(batch, int) else 1
+    while isinstance(m, int) and isinstance(n, int) and known * divide_up(m, rc) * divide_up(n, nc) < _LEAST_TASKS:
+        may_be_narrower, may_be_lower = nc > _LEAST_VECTORS * plan.lanes, rc > _LEAST_ROWS
+        if may_be_narrower and (nc >= rc or not may_be_lower):
+            nc = _even_share(n, nc - plan.nr, plan.nr)
+        elif may_be_lower:
+            rc = _even_share(m, rc - plan.mr, plan.mr)
+        else:
+            break
+    return replace(plan, rc=rc, nc=nc, mc=min(plan.mc // plan.mr * plan.mr, rc))
+
+
+def _even_share(size: Index, most: int, step: int) -> int:
+    """A multiple of `step`, about `most`, that cuts a size into equal pieces."""
+    if isinstance(size, int):
+        most = divide_up(max(size, 1), divide_up(max(size, 1), max(most, 1)))
+    return int(divide_up(most, step)) * step
