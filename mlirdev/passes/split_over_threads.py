@@ -53,7 +53,7 @@ BARRIER = "mlirdev_barrier"
 _ENOUGH = 16
 # A loop without a loop inside is cut at multiples of this: whole vectors and cache lines, and the same elements are
 # left for the end of a vector loop as without threads.
-_GRAIN = 256
+_GRAIN = 64
 # Every thread fills a table of at most so many bytes for itself, rather than wait for one that does.
 _SMALL = 4096
 
