@@ -332,7 +332,8 @@ class _Splitter:
         with ir.InsertionPoint(loop):
             trips = divide_up(subtract(stop, start), step)
             share = multiply(divide_up(divide_up(trips, self.threads), grain), grain)
-            first = minimum(multiply(self.thread, share), trips)
+            # Where nothing is left for a thread, the end is before the start.
+            first = multiply(self.thread, share)
             last = minimum(add(first, share), trips)
             loop.operands[0] = as_value(add(start, multiply(first, step)))
             end = add(start, multiply(last, step))

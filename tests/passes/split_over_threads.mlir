@@ -18,8 +18,7 @@ func.func @kernel(%e: memref<4xi64>, %t: index, %ts: index, %w: memref<?xi8>, %n
   %scratch = memref.alloc() : memref<1xf32>
   %sums = memref.alloc() : memref<8xf32>
   // CHECK: %[[SHARE:.*]] = arith.divui
-  // CHECK: %[[START:.*]] = arith.muli %[[THREAD]], %[[SHARE]]
-  // CHECK: %[[FIRST:.*]] = arith.minsi %[[START]]
+  // CHECK: %[[FIRST:.*]] = arith.muli %[[THREAD]], %[[SHARE]]
   // CHECK: %[[END:.*]] = arith.addi %[[FIRST]], %[[SHARE]]
   // CHECK: %[[LAST:.*]] = arith.minsi %[[END]]
   // CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[LAST]]
