@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     from mlirdev import metrics
     from mlirdev.guards import no_fallback, no_sync
     from mlirdev.lazy.api import eager, register_lowering, sync
+    from mlirdev.lazy.dynamic import mark_dynamic
     from mlirdev.options import options
 
     explain = _explain_module.explain
 
-__all__ = ["eager", "explain", "metrics", "no_fallback", "no_sync", "options", "register_lowering", "sync"]
+__all__ = [
+    "eager", "explain", "mark_dynamic", "metrics", "no_fallback", "no_sync", "options", "register_lowering", "sync",
+]  # fmt: skip
 __version__ = "0.1.0"
 
 # Public name → the module that has it, and its name there ("" for the module itself).
 _HOMES = {
     "eager": ("mlirdev.lazy.api", "eager"),
     "explain": ("mlirdev.explain", "explain"),
+    "mark_dynamic": ("mlirdev.lazy.dynamic", "mark_dynamic"),
     "metrics": ("mlirdev.metrics", ""),
     "no_fallback": ("mlirdev.guards", "no_fallback"),
     "no_sync": ("mlirdev.guards", "no_sync"),

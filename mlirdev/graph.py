@@ -9,8 +9,9 @@ for the same computation wherever it was recorded. There are no views and no mut
 resolved both. Every value is a dense, row-major tensor.
 
 Values are numbered: the inputs first, then each node's results in order. A size (a shape's dim, a
-view's or expand's size, a slice's bound) stands in place as an `int`, or as a `Sym` where the graph
-was generalised; `Graph.ints` lists them flat, in one fixed order, and `Graph.skeleton` is the rest.
+view's or expand's size, a slice's bound) stands in place as an `int`, or where the graph was generalised as a
+`Sym`, or arithmetic on Syms (sizes.py); `Graph.ints` lists them flat, in one fixed order, and `Graph.skeleton`
+is the rest.
 """
 
 from __future__ import annotations
@@ -22,19 +23,9 @@ from typing import TypeAlias
 
 from mlirdev.dtypes import DType
 from mlirdev.errors import InternalError
-
-
-@dataclass(frozen=True, slots=True)
-class Sym:
-    """A size that is an i64 input of the graph: number `index` of `Graph.syms`."""
-
-    index: int
-
-    def __str__(self) -> str:
-        return f"s{self.index}"
-
-
-Dim: TypeAlias = int | Sym
+from mlirdev.sizes import Dim as Dim
+from mlirdev.sizes import Sym as Sym
+from mlirdev.sizes import evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +100,16 @@ class Node:
             if isinstance(arg, Ref):
                 yield arg.value
 
+    def map_sizes(self, argument: Callable[[Dim], Dim], result: Callable[[Dim], Dim]) -> Node:
+        """The node with these functions applied to the sizes of its arguments and results, in this order."""
+
+        def arg(a: Arg) -> Arg:
+            if isinstance(a, Size):
+                return Size(argument(a.value))
+            return tuple(map(arg, a)) if isinstance(a, tuple) else a
+
+        return Node(self.op, tuple(map(arg, self.args)), tuple(_with_sizes(s, result) for s in self.results))
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -146,24 +147,27 @@ class Graph:
 
     @cached_property
     def skeleton(self) -> Graph:
-        """The graph with its free sizes blanked: equal for graphs that differ in those alone. Other ints than sizes,
-        as 0, 1, an index from the back and "to the end", have a meaning of their own and stay."""
-        return replace(self.map_sizes(lambda size: _BLANK if isinstance(size, Sym) or _is_free(size) else size), syms=0)
+        """The graph with its free sizes blanked: equal for graphs that differ in those alone. A dim of 0 or 1, an index
+        from the back and "to the end" have a meaning of their own and stay; places in a tensor may be any."""
+
+        def blank(size: Dim) -> Dim:
+            return _BLANK if _is_free(size, 2) else size
+
+        def blank_place(size: Dim) -> Dim:
+            return _BLANK if _is_free(size, 0) else size
+
+        inputs = tuple(_with_sizes(s, blank) for s in self.inputs)
+        nodes = tuple(n.map_sizes(blank_place if n.op in _PLACES else blank, blank) for n in self.nodes)
+        return replace(self, inputs=inputs, nodes=nodes, syms=0)
 
     def map_sizes(self, fn: Callable[[Dim], Dim]) -> Graph:
         """A graph with `fn` applied to every size: the inputs' shapes, then per node its arguments and results."""
+        inputs = tuple(_with_sizes(s, fn) for s in self.inputs)
+        return replace(self, inputs=inputs, nodes=tuple(n.map_sizes(fn, fn) for n in self.nodes))
 
-        def spec(s: TensorSpec) -> TensorSpec:
-            return TensorSpec(tuple(map(fn, s.shape)), s.dtype)
-
-        def arg(a: Arg) -> Arg:
-            if isinstance(a, Size):
-                return Size(fn(a.value))
-            return tuple(map(arg, a)) if isinstance(a, tuple) else a
-
-        inputs = tuple(map(spec, self.inputs))
-        nodes = tuple(Node(n.op, tuple(map(arg, n.args)), tuple(map(spec, n.results))) for n in self.nodes)
-        return replace(self, inputs=inputs, nodes=nodes)
+    def at(self, syms: tuple[int, ...]) -> Graph:
+        """The graph whose syms have these values."""
+        return replace(self.map_sizes(lambda size: evaluate(size, syms)), syms=0) if self.syms else self
 
     def verify(self) -> None:
         """Raise InternalError where an operand, output, scalar or sym does not exist yet."""
@@ -179,8 +183,10 @@ class Graph:
             if not 0 <= output < known:
                 raise InternalError(f"output %{output} isn't defined ({known} values)")
         for size in self.ints:
-            if isinstance(size, Sym) and not 0 <= size.index < self.syms:
-                raise InternalError(f"size {size} of {self.syms} syms")
+            try:
+                evaluate(size, (1,) * self.syms)
+            except IndexError:
+                raise InternalError(f"size {size} of {self.syms} syms") from None
 
     def __str__(self) -> str:
         lines = [f"%{i}: {spec} = input" for i, spec in enumerate(self.inputs)]
@@ -196,8 +202,16 @@ class Graph:
 _BLANK = Sym(-1)
 
 
-def _is_free(size: int) -> bool:
-    return 1 < size < 1 << 62
+# Operators whose size arguments are places in a tensor.
+_PLACES = frozenset({"aten.select.int", "aten.slice.Tensor"})
+
+
+def _is_free(size: Dim, least: int) -> bool:
+    return not isinstance(size, int) or least <= size < 1 << 62
+
+
+def _with_sizes(spec: TensorSpec, fn: Callable[[Dim], Dim]) -> TensorSpec:
+    return TensorSpec(tuple(map(fn, spec.shape)), spec.dtype)
 
 
 def walk_args(args: tuple[Arg, ...]) -> Iterator[Arg]:

@@ -10,51 +10,16 @@ a generalised graph are dims of `Sym`s, evaluated when the plan is bound (`evalu
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mlirdev.dtypes import DType
-from mlirdev.errors import InternalError
-from mlirdev.graph import Sym
+from mlirdev.sizes import Dim
+from mlirdev.sizes import DimExpr as DimExpr
+from mlirdev.sizes import evaluate as evaluate
 
-
-@dataclass(frozen=True, slots=True)
-class DimExpr:
-    """Arithmetic on dims, of MLIR's index ops: add, sub, mul, floordiv, ceildiv, mod, max, min."""
-
-    op: str
-    args: tuple[PlanDim, ...]
-
-    def __str__(self) -> str:
-        return f"{self.op}({', '.join(map(str, self.args))})"
-
-
-PlanDim: TypeAlias = "int | Sym | DimExpr"
-
-_DIM_OPS: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "ceildiv": lambda a, b: -(-a // b),
-    "mod": operator.mod,
-    "max": max,
-    "min": min,
-}
-
-
-def evaluate(dim: PlanDim, syms: tuple[int, ...]) -> int:
-    """The value of a dim, given the graph's syms."""
-    if isinstance(dim, int):
-        return dim
-    if isinstance(dim, Sym):
-        return syms[dim.index]
-    if dim.op not in _DIM_OPS:
-        raise InternalError(f"unknown dim operation '{dim.op}'")
-    left, right = (evaluate(arg, syms) for arg in dim.args)
-    return _DIM_OPS[dim.op](left, right)
+# A size when a plan is bound.
+PlanDim: TypeAlias = Dim
 
 
 # --- what a kernel takes -------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The compiler: a Graph in, an Executable out.
 
-executable_for   the graph cache, else compile          graph_cache.py, generalise.py, difference.py
+executable_for   the graph cache, else compile          graph_cache.py, difference.py, generalise.py, varying.py
   Compilation    split, front, back, join               driver.py, partition.py, verdicts.py
     jobs         the stages, in compile workers         stages.py, jobs.py, worker.py, pool.py
     cache        objects and plans on disk              cache.py, fingerprint.py
@@ -12,56 +12,65 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
 from mlirdev.compiler import cache, fingerprint, verdicts
 from mlirdev.compiler.chosen import chosen_target
-from mlirdev.compiler.difference import describe, nearest
+from mlirdev.compiler.difference import describe, describe_marks, nearest
 from mlirdev.compiler.driver import Compilation
 from mlirdev.compiler.executable import Executable, HostExecutor, set_host_executor
 from mlirdev.compiler.fingerprint import graph_key
-from mlirdev.compiler.generalise import generalise
+from mlirdev.compiler.generalise import Known, Wide, widened
 from mlirdev.compiler.graph_cache import Found, GraphCache
 from mlirdev.compiler.partition import HostPart, join
 from mlirdev.compiler.progress import Progress
 from mlirdev.compiler.stages import Back, entry_symbol
+from mlirdev.compiler.varying import Place
 from mlirdev.events import GraphCompiled, SourceLine, emit
 from mlirdev.graph import Graph
 from mlirdev.jit import Kernel, link
 from mlirdev.options import options
 
-__all__ = ["Executable", "Found", "HostExecutor", "executable_for", "set_host_executor"]
+__all__ = ["Executable", "Found", "HostExecutor", "Place", "executable_for", "set_host_executor"]
 
 _lock = threading.RLock()
 _graphs: dict[tuple[str, ...], GraphCache] = {}
 _kernels: WeakValueDictionary[str, Kernel] = WeakValueDictionary()
 
 
-def executable_for(graph: Graph, where: SourceLine | None = None, other: Graph | None = None) -> Found:
+def executable_for(
+    graph: Graph, where: SourceLine | None = None, other: Graph | None = None, marked: Sequence[Place] = ()
+) -> Found:
     """The executable of a recorded graph and the values of its syms; compiled if no cache has it.
 
     `other` is the same program for other sizes, if it is meant for such: then those that differ become inputs at once.
+    `marked` are dims of the graph's inputs of which it is known that they will vary.
     """
     with _lock:
         graphs = _graphs.setdefault((options.target, options.pipeline, options.compile), GraphCache())
-        return graphs.find(graph) or _compile(graph, graphs, where, other)
+        return graphs.find(graph) or _compile(graph, graphs, where, other, marked)
 
 
-def _compile(graph: Graph, graphs: GraphCache, where: SourceLine | None, other: Graph | None) -> Found:
-    like = graphs.like(graph)
-    reason = describe(graph, like[0] if like else nearest(graph, graphs.latest()))
-    known = like[0] if like else other if other is not None and other.skeleton == graph.skeleton else None
-    if known is not None and options.compile != "reference" and not graphs.needs_fixed_sizes(graph):
-        wide, syms = generalise(known, graph)
-        executable = _build(wide, where, reason)
-        if len(executable.host) <= (len(like[1].host) if like else 0):
-            graphs.add(wide, executable)
-            return executable, syms
-        # Some lowering needs static sizes: each size gets an executable of its own.
-        graphs.fix_sizes(graph)
-    executable = _build(graph, where, reason)
-    graphs.add(graph, executable)
-    return executable, ()
+def _compile(
+    graph: Graph, graphs: GraphCache, where: SourceLine | None, other: Graph | None, marked: Sequence[Place]
+) -> Found:
+    like, latest = graphs.like(graph), graphs.latest()
+    if options.compile == "reference" or graphs.needs_fixed_sizes(graph):
+        wide = Wide(graph, (), like[0].graph if like else nearest(graph, latest))
+    else:
+        twin = Known(other) if other is not None and other.skeleton == graph.skeleton else None
+        wide = widened(graph, like[0] if like else twin, latest, marked)
+    reason = describe(graph, wide.beside, wide.grew) + describe_marks(marked, wide.graph)
+    executable = _build(wide.graph, where, reason)
+    if wide.graph.syms and len(executable.host) > (len(like[1].host) if like else 0):
+        static = _build(graph, where, reason)
+        if len(static.host) < len(executable.host):
+            # Some lowering needs static sizes: each size gets an executable of its own.
+            graphs.fix_sizes(graph)
+            wide, executable = Wide(graph), static
+    graphs.add(Known(wide.graph, wide.syms, wide.guessed), executable)
+    return executable, wide.syms
 
 
 def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:

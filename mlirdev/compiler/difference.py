@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from mlirdev.graph import Graph, Node, format_arg
@@ -18,10 +19,12 @@ def nearest(graph: Graph, cached: Iterable[Graph]) -> Graph | None:
     return best
 
 
-def describe(graph: Graph, other: Graph | None) -> str:
-    """One line on what differs first, for a person."""
+def describe(graph: Graph, other: Graph | None, grew: bool = False) -> str:
+    """One line on what differs first, for a person; `grew`: the sizes of inputs, and what follows from them."""
     if other is None:
         return "the first graph of this program"
+    if grew:
+        return _sizes(replace(graph, nodes=()), replace(other, nodes=()))
     if graph.skeleton == other.skeleton:
         return _sizes(graph, other)
     if len(graph.nodes) != len(other.nodes) or [n.op for n in graph.nodes] != [n.op for n in other.nodes]:
@@ -32,6 +35,14 @@ def describe(graph: Graph, other: Graph | None) -> str:
     if graph.inputs != other.inputs:
         return f"inputs: {_specs(graph)} were {_specs(other)}"
     return f"which values stay alive: {len(graph.outputs)} outputs were {len(other.outputs)}"
+
+
+def describe_marks(marked: Iterable[tuple[int, int]], graph: Graph) -> str:
+    """Which sizes were known to vary before they did, in words; nothing where none were."""
+    dims = [
+        f"dim {dim} of {graph.inputs[value]}" for value, dim in marked if graph.inputs[value].shape[dim] not in (0, 1)
+    ]
+    return f"; marked as varying: {', '.join(dict.fromkeys(dims))}" if dims else ""
 
 
 def _similarity(graph: Graph, other: Graph) -> float:

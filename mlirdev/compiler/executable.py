@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from mlirdev.errors import InternalError
 from mlirdev.graph import Graph, Node, TensorSpec
 from mlirdev.jit import Kernel, runall_address, stamp_address
-from mlirdev.plan import HostLaunch, Launch, Plan, Signature, evaluate
+from mlirdev.plan import HostLaunch, Launch, Plan, Signature
 from mlirdev.runtime import Buffer, PlanRunner, Stream, unchanged
 
 Scalar = float | int | bool
@@ -17,6 +18,8 @@ Scalar = float | int | bool
 HostExecutor = Callable[
     [Node, Sequence[tuple[TensorSpec, int]], Sequence[tuple[TensorSpec, int]], Sequence[Scalar]], None
 ]
+# How many of the sizes that an executable ran with are remembered.
+_SIZES_KEPT = 64
 _host_executor: list[HostExecutor] = []
 
 
@@ -42,7 +45,7 @@ class Executable:
         self.graph = graph
         self.plan = plan
         self.host = dict(host)
-        self._static: dict[tuple[int, ...], Graph] = {(): graph}  # by the values of the syms, for host nodes
+        self._with_sizes = lru_cache(maxsize=_SIZES_KEPT)(graph.at)  # by the values of the syms, for host nodes
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._kernels = dict(kernels)  # keeps the machine code alive
         addresses = {key: kernel.address for key, kernel in kernels.items()}
@@ -79,9 +82,7 @@ class Executable:
         if not _host_executor:
             raise InternalError("no host executor is set; import mlirdev.lazy first")
         first = self.graph.first_result[position]
-        if syms not in self._static:
-            self._static[syms] = self.graph.map_sizes(lambda size: evaluate(size, syms))
-        static = self._static[syms]
+        static = self._with_sizes(syms)
         node, specs = static.nodes[position], static.specs
         _host_executor[0](
             node,

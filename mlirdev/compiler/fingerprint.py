@@ -13,7 +13,7 @@ from mlirdev.target import Target
 
 PACKAGE = Path(__file__).resolve().parent.parent
 _CODE = ("import", "passes", "jit", "compiler", "targets")
-_LEAVES = ("dtypes.py", "graph.py", "plan.py", "target.py", "importer.py")
+_LEAVES = ("dtypes.py", "graph.py", "plan.py", "sizes.py", "target.py", "importer.py")
 _VERSIONS = ("torch-mlir", "llvmlite", "torch")
 
 

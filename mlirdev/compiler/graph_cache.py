@@ -6,7 +6,7 @@ from collections import defaultdict
 from itertools import islice
 
 from mlirdev.compiler.executable import Executable
-from mlirdev.compiler.generalise import match
+from mlirdev.compiler.generalise import Known, match
 from mlirdev.graph import Graph
 
 _LATEST = 100
@@ -17,18 +17,19 @@ class GraphCache:
     """Keyed by skeleton; each skeleton has the graphs that were compiled for it, latest last."""
 
     def __init__(self) -> None:
-        self._by_skeleton: defaultdict[Graph, list[tuple[Graph, Executable]]] = defaultdict(list)
+        self._by_skeleton: defaultdict[Graph, list[tuple[Known, Executable]]] = defaultdict(list)
         self._static: set[Graph] = set()
 
     def find(self, graph: Graph) -> Found | None:
-        """The executable for a recorded graph and the values of its syms."""
-        for known, executable in reversed(self._by_skeleton.get(graph.skeleton, ())):
-            syms = match(known, graph)
+        """The executable for a recorded graph and the values of its syms: the one made for its sizes, if there is."""
+        same = self._by_skeleton.get(graph.skeleton, ())
+        for known, executable in sorted(same, key=lambda item: item[0].graph.syms):
+            syms = match(known.graph, graph)
             if syms is not None:
                 return executable, syms
         return None
 
-    def like(self, graph: Graph) -> tuple[Graph, Executable] | None:
+    def like(self, graph: Graph) -> tuple[Known, Executable] | None:
         """The latest graph that differs from this one in sizes alone, with its executable."""
         same = self._by_skeleton.get(graph.skeleton)
         return same[-1] if same else None
@@ -41,13 +42,13 @@ class GraphCache:
         """Don't generalise graphs of this skeleton again."""
         self._static.add(graph.skeleton)
 
-    def add(self, graph: Graph, executable: Executable) -> None:
-        self._by_skeleton[graph.skeleton].append((graph, executable))
+    def add(self, known: Known, executable: Executable) -> None:
+        self._by_skeleton[known.graph.skeleton].append((known, executable))
 
     def latest(self) -> list[Graph]:
         """A graph of each of the skeletons met last, the latest last: a miss is explained by one of these."""
         skeletons = islice(reversed(self._by_skeleton.values()), _LATEST)
-        return [same[-1][0] for same in skeletons][::-1]
+        return [same[-1][0].graph for same in skeletons][::-1]
 
     def clear(self) -> None:
         self._by_skeleton.clear()

@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from mlirdev.errors import InternalError, MlirdevError
 from mlirdev.graph import Arg, Size
-from mlirdev.plan import DimExpr, PlanDim
+from mlirdev.plan import PlanDim
+from mlirdev.sizes import add, floordiv, mul, product, sub
+
+__all__ = [
+    "RuntimeSizeError", "Shape", "add", "axes_of", "broadcast", "floordiv", "int_of", "ints_of", "mul", "product",
+    "shape_of", "size_of", "static", "sub", "wrap",
+]  # fmt: skip
 
 Shape = tuple[PlanDim, ...]
-
-
-def mul(a: PlanDim, b: PlanDim) -> PlanDim:
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    if a == 0 or b == 0:
-        return 0
-    if a == 1:
-        return b
-    return a if b == 1 else DimExpr("mul", (a, b))
-
-
-def add(a: PlanDim, b: PlanDim) -> PlanDim:
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    if a == 0:
-        return b
-    return a if b == 0 else DimExpr("add", (a, b))
-
-
-def sub(a: PlanDim, b: PlanDim) -> PlanDim:
-    if isinstance(a, int) and isinstance(b, int):
-        return a - b
-    if a == b:
-        return 0
-    if isinstance(a, DimExpr) and a.op == "add" and b in a.args:  # the length of x[s : s + 1] is 1, whatever s is
-        return a.args[1] if a.args[0] == b else a.args[0]
-    return a if b == 0 else DimExpr("sub", (a, b))
-
-
-def floordiv(a: PlanDim, b: PlanDim) -> PlanDim:
-    if isinstance(a, int) and isinstance(b, int):
-        return a // b
-    return a if b == 1 else DimExpr("floordiv", (a, b))
-
-
-def product(dims: Iterable[PlanDim]) -> PlanDim:
-    result: PlanDim = 1
-    for dim in dims:
-        result = mul(result, dim)
-    return result
 
 
 class RuntimeSizeError(MlirdevError):

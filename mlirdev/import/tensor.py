@@ -7,10 +7,10 @@ a decomposition says where it casts. Numbers may be literals, scalar inputs (Sca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Union, cast
+from typing import TYPE_CHECKING, Union
 
 from mlirdev.dtypes import DType
-from mlirdev.graph import Arg, Dim, Ref, ScalarRef, Size, TensorSpec
+from mlirdev.graph import Arg, Ref, ScalarRef, Size, TensorSpec
 from mlirdev.plan import PlanDim
 
 from . import dims
@@ -28,11 +28,11 @@ Operand = Union["Tensor", Number]
 
 def spec_of(shape: Shape, dtype: DType) -> TensorSpec:
     """A spec whose sizes may be arithmetic on syms: in here, graphs hold what recorded ones can't."""
-    return TensorSpec(cast("tuple[Dim, ...]", tuple(shape)), dtype)
+    return TensorSpec(tuple(shape), dtype)
 
 
 def sizes(shape: Sequence[PlanDim]) -> tuple[Size, ...]:
-    return tuple(Size(cast("Dim", d)) for d in shape)
+    return tuple(map(Size, shape))
 
 
 class Tensor:

@@ -20,6 +20,7 @@ import torch
 from mlirdev import compiler
 from mlirdev.events import Fallback, Flush, SourceLine, emit
 from mlirdev.guards import check_fallback
+from mlirdev.lazy.dynamic import marked_dims, varying_dims
 from mlirdev.lazy.graphs import cut
 from mlirdev.lazy.launchables import Launchable, launchables
 from mlirdev.lazy.lines import here, source_line
@@ -82,6 +83,8 @@ def _launch(trace: Trace, cause: str) -> dict[int, Buffer]:
     if launchable.executable.host and options.compile != "reference":
         _report_host_nodes(trace, launchable)
     buffers = dict(zip(launchable.outputs, _run(trace, launchable, wait=cause == "value"), strict=True))
+    for number, dims in launchable.varying:
+        buffers[number].varying = dims
     _hand_out(buffers, trace, cells)
     emit(_event(trace, launchable, cause, hit, start))
     return buffers
@@ -126,8 +129,10 @@ def _event(trace: Trace, launchable: Launchable, cause: str, hit: bool, start: f
 
 def _prepare(trace: Trace, outputs: tuple[int, ...]) -> Launchable:
     part = cut(trace, outputs)
-    executable, syms = compiler.executable_for(part.graph, trace.where(part.nodes[0]))
-    return Launchable(executable, syms, part, outputs)
+    marked = marked_dims([trace.inputs[i][0] for i in part.inputs], part.graph.inputs)
+    executable, syms = compiler.executable_for(part.graph, trace.where(part.nodes[0]), marked=marked)
+    varying = [(o, varying_dims(executable.graph.specs[v])) for o, v in zip(outputs, part.graph.outputs, strict=True)]
+    return Launchable(executable, syms, part, outputs, tuple((o, dims) for o, dims in varying if dims))
 
 
 def _run(trace: Trace, launchable: Launchable, wait: bool) -> list[Buffer]:

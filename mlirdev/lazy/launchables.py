@@ -16,16 +16,20 @@ from mlirdev.lazy.graphs import Cut
 
 # How much larger the outputs of a variant that is taken for another may be: an eighth.
 _SPARE = 8
+# How many recordings are remembered; one that was forgotten costs a look into the graph cache, no compile.
+_KEPT = 1024
 
 
 @dataclass(frozen=True)
 class Launchable:
-    """What a recording with certain live outputs runs. `outputs` are numbers of the trace's values, sorted."""
+    """What a recording with certain live outputs runs. `outputs` are numbers of the trace's values, sorted; `varying`
+    those among them with the dims that aren't fixed in the executable."""
 
     executable: compiler.Executable
     syms: tuple[int, ...]
     cut: Cut
     outputs: tuple[int, ...]
+    varying: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 class Launchables:
@@ -55,6 +59,8 @@ class Launchables:
 
     def add(self, key: Any, launchable: Launchable) -> Launchable:
         self._table.setdefault(key, {})[launchable.outputs] = launchable
+        if len(self._table) > _KEPT:  # each new length of a cache that grows is a recording of its own
+            del self._table[next(iter(self._table))]
         return launchable
 
 

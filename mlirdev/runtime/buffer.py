@@ -40,10 +40,11 @@ class Buffer:
     """`nbytes` of memory at `address`, given back to the allocator when the object dies.
 
     Its contents are defined once the work that writes it has run on `stream`. If that work failed, the
-    buffer is poisoned: `poison` is the error, and `check()` raises it, each time.
+    buffer is poisoned: `poison` is the error, and `check()` raises it, each time. `varying` are the dims of
+    its contents that are known to have other sizes in other runs.
     """
 
-    __slots__ = ("__weakref__", "_block", "address", "fate", "nbytes", "stream")
+    __slots__ = ("__weakref__", "_block", "address", "fate", "nbytes", "stream", "varying")
 
     def __init__(self, block: Block, nbytes: int, stream: Stream) -> None:
         self._block = block
@@ -51,6 +52,7 @@ class Buffer:
         self.nbytes = nbytes
         self.stream = stream
         self.fate = Fate(stream)
+        self.varying: tuple[int, ...] = ()
 
     @property
     def poison(self) -> BaseException | None:

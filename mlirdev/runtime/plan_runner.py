@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -39,6 +39,9 @@ HostFunction: TypeAlias = Callable[[int, Sequence[Span], Sequence[Span], Sequenc
 # Makes the user's error of a launch whose error word was set, and of what a host launch raised.
 Describe: TypeAlias = Callable[[Launch, ErrorWord], Exception]
 DescribeHost: TypeAlias = Callable[[HostLaunch, BaseException], BaseException]
+
+# For how many sizes a plan stays bound.
+_BINDINGS_KEPT = 256
 
 
 def unchanged(launch: HostLaunch, error: BaseException) -> BaseException:
@@ -70,7 +73,7 @@ class PlanRunner:
         self._addresses = addresses
         self._stamp = stamp
         self._scalars = struct.Struct("=" + "".join("d" if kind == "float" else "q" for kind in plan.scalars))
-        self._bindings: dict[tuple[int, tuple[int, ...]], Binding] = {}
+        self._bound = lru_cache(maxsize=_BINDINGS_KEPT)(self._bind)
 
     def launch(
         self,
@@ -88,7 +91,7 @@ class PlanRunner:
         Reserves all memory first: OutOfMemoryError comes before anything is written. What fails later, an
         index out of range or a host launch, poisons the outputs and is raised by whoever waits or reads.
         """
-        binding = self._bindings.get((threads, syms)) or self._bind(threads, syms)
+        binding = self._bound(threads, syms)
         allocate = stream.device.allocator.allocate
         made = [allocate(nbytes, stream) for nbytes in binding.made_bytes]
         arena = allocate(binding.arena_bytes, stream)
@@ -103,9 +106,7 @@ class PlanRunner:
         return outputs
 
     def _bind(self, threads: int, syms: tuple[int, ...]) -> Binding:
-        binding = Binding(self.plan, self._signatures, self._addresses, syms, threads, self._stamp)
-        # Two threads may bind at once; the first one's is kept.
-        return self._bindings.setdefault((threads, syms), binding)
+        return Binding(self.plan, self._signatures, self._addresses, syms, threads, self._stamp)
 
 
 class PlanTask(Task):
