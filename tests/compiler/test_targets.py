@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -78,9 +79,9 @@ def graphs() -> list[Graph]:
     seen: list[Graph] = []
     found = compiler.executable_for
 
-    def keep(graph: Graph, where: SourceLine | None = None) -> compiler.Found:
+    def keep(graph: Graph, where: SourceLine | None = None, **others: Any) -> compiler.Found:
         seen.append(graph)
-        return found(graph, where)
+        return found(graph, where, **others)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiler, "executable_for", keep)

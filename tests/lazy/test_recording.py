@@ -239,7 +239,7 @@ def test_what_was_interrupted_is_launched_later(dev, monkeypatch):
     x = torch.ones(3, 1, 7).to(dev)
     y = x + 41
 
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
