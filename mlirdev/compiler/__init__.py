@@ -66,8 +66,8 @@ def _compile(
     if wide.graph.syms and len(executable.host) > (len(like[1].host) if like else 0):
         static = _build(graph, where, reason)
         if len(static.host) < len(executable.host):
-            # Some lowering needs static sizes: each size gets an executable of its own.
-            graphs.fix_sizes(graph)
+            if not wide.guessed:  # some lowering needs static sizes: each size gets an executable of its own
+                graphs.fix_sizes(graph)
             wide, executable = Wide(graph), static
     graphs.add(Known(wide.graph, wide.syms, wide.guessed), executable)
     return executable, wide.syms

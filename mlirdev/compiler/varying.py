@@ -144,15 +144,20 @@ def _sizes(args: tuple[Arg, ...]) -> list[int]:
 
 
 def _by_place(step: _Step) -> list[_Guesses]:
-    """A dim is the operands' at its place, counted from the back as broadcasting does or from the front, else one of
-    its size that is at no other place."""
+    """A dim is the operands' at its place, counted from the back as broadcasting does or from the front, where more
+    sizes agree; else one of its size that is at no other place."""
     if not step.operands:
         return [[step.known.counted(seen) for seen in result] for result in step.results]
     return [_placed(step, result) for result in step.results]
 
 
 def _placed(step: _Step, result: tuple[Seen, ...]) -> _Guesses:
-    guesses: _Guesses = [seen[0] if set(seen) == {1} else _at(step, result, i) for i, seen in enumerate(result)]
+    beside = [_lined_up(shape, result) for shape in step.operands]
+    guesses: _Guesses = []
+    for i, seen in enumerate(result):
+        found = [dims[i] for dims in beside if dims[i] is not None]
+        varying = next((dim for dim in found if not isinstance(dim, int)), found[0] if found else None)
+        guesses.append(seen[0] if set(seen) == {1} else varying)
     for i, guess in enumerate(guesses):
         if guess is None:
             named = _named(step.operands, result[i])
@@ -160,14 +165,15 @@ def _placed(step: _Step, result: tuple[Seen, ...]) -> _Guesses:
     return guesses
 
 
-def _at(step: _Step, result: tuple[Seen, ...], place: int) -> Dim | None:
-    """The dim of an operand at this place, one that varies if there is."""
-    for from_back in (True, False):
-        places = [(shape, place + (len(shape.dims) - len(result)) * from_back) for shape in step.operands]
-        found = [s.dims[i] for s, i in places if 0 <= i < len(s.dims) and s.seen[i] == result[place]]
-        if found:
-            return next((dim for dim in found if not isinstance(dim, int)), found[0])
-    return None
+def _lined_up(shape: _Shape, result: tuple[Seen, ...]) -> _Guesses:
+    """For each dim of a result, the dim of an operand beside it, if that is as large."""
+    rank = len(shape.dims)
+    ways = []
+    for shift in (rank - len(result), 0):
+        places = [i + shift for i in range(len(result))]
+        fits = [0 <= p < rank and shape.seen[p] == seen for p, seen in zip(places, result, strict=True)]
+        ways.append([shape.dims[p] if fit else None for p, fit in zip(places, fits, strict=True)])
+    return max(ways, key=lambda way: sum(dim is not None for dim in way))
 
 
 def _named(shapes: Sequence[_Shape], seen: Seen) -> Dim | None:

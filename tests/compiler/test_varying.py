@@ -95,6 +95,13 @@ def test_equal_sizes_are_told_apart_by_their_place(
         assert result(node) == expected
 
 
+def test_results_line_up_where_more_sizes_agree() -> None:
+    total = graph("aten.sum.dim_IntList", [spec(2, 2, 4, 6)], (Ref(0), (3,), False, None), spec(2, 2, 4))
+    assert result(total) == (S, 2, 4)
+    total = graph("aten.sum.dim_IntList", [spec(4, 2, 4)], (Ref(0), (0,), False, None), spec(2, 4))
+    assert result(total) == (2, 4)
+
+
 def test_a_window_over_a_varying_dim_makes_a_size_of_its_own() -> None:
     pool = graph("aten.max_pool2d.default", [spec(9, 7)], (Ref(0),), spec(4, 7))
     assert result(pool) == (Sym(1), 7)
