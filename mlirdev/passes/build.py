@@ -55,6 +55,12 @@ def minimum(a: Index, b: Index) -> Index:
     return _binary("arith.minsi", a, b)
 
 
+def maximum(a: Index, b: Index) -> Index:
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    return _binary("arith.maxsi", a, b)
+
+
 def divide_up(a: Index, b: Index) -> Index:
     if isinstance(a, int) and isinstance(b, int):
         return -(-a // b)

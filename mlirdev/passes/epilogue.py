@@ -152,6 +152,15 @@ class EpilogueEmitter:
             fixed = dict(zip((*c.batch, *c.m), (*batch, *unflatten(row.iv, c.extents(c.m))), strict=True))
             self._columns(fixed, columns)
 
+    def element(self, fixed: dict[int, Index], value: Any) -> None:
+        """All nests at one element of C, which has this value: `fixed` says where every dim stands."""
+        c = self.contraction
+        dims = (*c.batch, *c.m, *c.n)
+        known: dict[Any, Any] = {(c.c.memref, c.c.offset, *(c.c.strides[d] for d in dims)): value}
+        for epilogue in self.nests:
+            with epilogue.nest.op.location:
+                self._body(epilogue, fixed, 0, known)
+
     def _columns(self, fixed: dict[int, Index], columns: Span) -> None:
         with for_loop(*columns) as column:
             known: dict[Any, Any] = {}

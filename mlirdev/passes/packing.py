@@ -23,6 +23,7 @@ from mlirdev.passes.build import (
     as_value,
     divide,
     for_loop,
+    maximum,
     minimum,
     multiply,
     product,
@@ -143,7 +144,7 @@ class Packer:
         source = row
         for position, stride in zip(unflatten(run, self.sizes[:-1]), self.strides[:-1], strict=True):
             source = add(source, multiply(position, stride))
-        start, stop = _maximum(run_start, column), minimum(add(run_start, length), end)
+        start, stop = maximum(run_start, column), minimum(add(run_start, length), end)
         with for_loop(start, stop, self.lanes) as j:
             mask = self._mask(subtract(stop, j.iv))
             value = self._masked_load(add(source, subtract(j.iv, run_start)), mask)
@@ -258,10 +259,6 @@ def broadcast(value: Index, type_: Any) -> Any:
 def splat(type_: Any, value: float) -> Any:
     attribute = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, value))
     return emit("arith.constant", [type_], value=attribute)
-
-
-def _maximum(a: Index, b: Index) -> Any:
-    return emit("arith.maxsi", [ir.IndexType.get()], [as_value(a), as_value(b)])
 
 
 def _is_at_least(size: Index, least: int) -> bool:

@@ -1,4 +1,7 @@
-"""Replace contractions on buffers by our schedules (gemm.py, dot.py); what they don't fit stays for linalg-to-loops."""
+"""Replace contractions on buffers by our schedules: gemm.py, dot.py, direct_convolution.py.
+
+What they don't fit stays for linalg-to-loops.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ from typing import Any
 
 from torch_mlir import ir
 
+from mlirdev.passes import direct_convolution
 from mlirdev.passes.build import product
 from mlirdev.passes.contraction import Contraction, find_contraction
 from mlirdev.passes.contraction_layout import columns_in_one_run, copy_left, has_short_runs, reorder_result
 from mlirdev.passes.dot import Dot, lanes_of, suits
 from mlirdev.passes.epilogue import EpilogueEmitter, EpilogueNest, find_epilogue, reuse_destination
 from mlirdev.passes.gemm import Gemm
-from mlirdev.passes.nests import is_nest, read_nest, root_of
-from mlirdev.passes.ops import kernel_function, users, walk
+from mlirdev.passes.nests import VIEWS, is_nest, read_nest, root_of
+from mlirdev.passes.ops import defining_op, kernel_function, users, walk
+from mlirdev.passes.window import read_window, users_through_views
 from mlirdev.target import Target
 
 NAME = "schedule-contractions"
@@ -23,6 +28,8 @@ def run(module: ir.Module, target: Target, *, least_work: int = 4096) -> None:
     for op in [op for op in walk(kernel_function(module)) if is_nest(op) and not _is_parallel(op)]:
         contraction = find_contraction(read_nest(op))
         if contraction is None or not _has_enough_work(contraction, least_work):
+            continue
+        if _schedule_convolution(contraction, target):
             continue
         _improve_layouts(contraction, target)
         contraction = find_contraction(read_nest(op)) or contraction
@@ -41,6 +48,47 @@ def _improve_layouts(contraction: Contraction, target: Target) -> None:
         contraction = find_contraction(read_nest(op)) or contraction
     if has_short_runs(contraction):
         copy_left(contraction)
+
+
+def _schedule_convolution(contraction: Contraction, target: Target) -> bool:
+    """Whether the contraction was a convolution that direct_convolution.py is for."""
+    op = contraction.nest.op
+    fill = _zero_fill_before(op, contraction.c.memref)
+    with ir.InsertionPoint(op), op.location:
+        window = read_window(contraction)
+    if fill is None or window is None or not direct_convolution.suits(contraction, window, target):
+        return False
+    epilogue = find_epilogue(contraction)
+    done = [*(e.nest.op for e in reversed(epilogue)), op, fill]
+    with ir.InsertionPoint(op), op.location:
+        emitter = EpilogueEmitter(contraction, epilogue) if epilogue else None
+        is_kept = _is_used_elsewhere(contraction.c.memref, done)
+        direct_convolution.DirectConvolution(contraction, window, target, emitter, is_kept).emit()
+    temporaries = [root_of(contraction.c.memref), root_of(contraction.b.memref)]
+    for nest in dict.fromkeys((*done, *window.replaced)):
+        nest.erase()
+    for memref in temporaries:
+        _erase_unused(memref)
+    return True
+
+
+def _is_used_elsewhere(memref: Any, own: list[Any]) -> bool:
+    """Whether a buffer is a result of the kernel, or ops other than these touch it."""
+    root = root_of(memref)
+    owner = defining_op(root)
+    return owner is None or owner.name != "memref.alloc" or any(u not in own for u in users_through_views(root))
+
+
+def _erase_unused(memref: Any) -> None:
+    """A temporary without users, or with views of it only."""
+    owner = defining_op(memref)
+    if owner is None or owner.name not in VIEWS | {"memref.alloc"}:
+        return
+    for user in users(memref):
+        for result in user.results if user.name in VIEWS else ():
+            _erase_unused(result)
+    if not users(memref):
+        owner.erase()
 
 
 def _schedule(contraction: Contraction, target: Target) -> None:

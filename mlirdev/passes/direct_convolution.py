@@ -1,0 +1,548 @@
+"""The schedule of a convolution whose outputs lie along rows: no im2col, and padding costs one copy in the cache.
+
+    for sample, group, block of output rows        (one loop, parallel)
+      copy the input rows that it reads → X[channels][phases][rows × row length]        zeros where there is padding
+      for i: output channels by MR
+        for j: block's outputs by NR                MR × NR accumulators in registers
+          for input channel, tap: acc[i, j] += W[i, channel, tap] · X[channel, phase + j + shift of the tap]
+        result and epilogue of MR rows
+
+The trick is that rows follow each other in X without gaps, so that any NR outputs in a row are NR neighbours in X for
+every tap. What is computed for the few columns between rows isn't stored. With a stride, X keeps an image for each
+phase: of a stride of 2, the even and the odd columns. A row's zeros on the right serve as the next one's on the left.
+
+Where few samples and blocks would leave threads without work, the copy is a loop over all channels, and another one
+runs over all output channels. A window without padding and stride is read in place.
+
+The weights are read in place, element by element: one is used for all NR outputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from torch_mlir import ir
+
+from mlirdev.passes.build import (
+    Index,
+    add,
+    as_value,
+    divide,
+    divide_up,
+    for_loop,
+    insert_into,
+    maximum,
+    minimum,
+    multiply,
+    product,
+    remainder,
+    subtract,
+    unflatten,
+)
+from mlirdev.passes.contraction import Contraction
+from mlirdev.passes.epilogue import EpilogueEmitter
+from mlirdev.passes.gemm import base_of, loops
+from mlirdev.passes.linear import flatten
+from mlirdev.passes.loop_emission import store
+from mlirdev.passes.ops import emit
+from mlirdev.passes.packing import create_mask, splat
+from mlirdev.passes.window import Axis, Window
+from mlirdev.target import Target
+
+# MR × vectors of NR by the number of output channels; more of those take the last entry. 32 vector registers and 16.
+_TILES = {
+    512: {1: (1, 8), 2: (2, 6), 3: (3, 6), 4: (4, 4), 5: (5, 4), 6: (6, 4), 7: (7, 3), 8: (8, 2)},
+    256: {1: (1, 6), 2: (2, 4), 3: (3, 3), 4: (4, 2), 5: (5, 2), 6: (6, 2)},
+}
+# Multiply-adds of vectors in the innermost loop's body: more take longer to compile and gain nothing.
+_UNROLLED = 160
+# Outputs of a block: enough that its edges are few, few enough that MR rows of them stay in the first-level cache.
+_MOST_COLUMNS = 1024
+# With less outer iterations, output channels are shared among threads.
+_LEAST_ITERATIONS = 8
+# More columns computed than stored aren't worth it.
+_MOST_WASTE = 1.6
+_MOST_UNROLLED_PHASES = 4
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where what a block reads lies: `plain` strides of the reduced dims that aren't taps, per axis the number of
+    phases, the length, and the distance `steps` between neighbours; `columns` outputs from the first to the last."""
+
+    rows: int
+    plain: dict[int, int]
+    phases: tuple[int, ...]
+    lengths: tuple[int, ...]
+    steps: tuple[int, ...]
+    columns: int
+    plane: int
+    size: int
+    is_copy: bool
+
+
+def suits(c: Contraction, window: Window, target: Target) -> bool:
+    """Whether this schedule is the one for a contraction that reads B through this window."""
+    static = c.extents((*c.m, *c.n, *c.k, *c.outer_k))
+    if window.is_plain or not all(isinstance(e, int) for e in (*static, *c.a.strides, *c.c.strides)):
+        return False
+    outs = math.prod(a.outs for a in window.axes)
+    whole = copied(c, window, window.axes[0].outs, _lanes(c, target), 0)
+    return outs >= _lanes(c, target) and whole.columns <= _MOST_WASTE * outs
+
+
+def _lanes(c: Contraction, target: Target) -> int:
+    return max((target.vector_bits or 256) // int(c.c.element_type.width), 1)
+
+
+def phases_of(axis: Axis) -> int:
+    """How many images of every stride-th element the taps read."""
+    every = math.gcd(axis.stride, axis.dilation)
+    return min(axis.stride // every, (axis.taps - 1) * axis.dilation // every + 1)
+
+
+def copied(c: Contraction, window: Window, rows: int, lanes: int, slack: int) -> Layout:
+    """The layout of a copy for `rows` outputs of the first axis; `slack` elements behind it may be read."""
+    axes = window.axes
+    outs = [rows, *(a.outs for a in axes[1:])]
+    shifts = [(a.taps - 1) * a.dilation // a.stride for a in axes]
+    lengths = [o + s for o, s in zip(outs, shifts, strict=True)]
+    shared = _shared_zeros(axes[-1], lengths[-1]) if len(axes) > 1 else 0
+    steps = [1]
+    for i in range(len(axes) - 1, 0, -1):
+        row = max(lengths[i] - shared, outs[i]) if i == len(axes) - 1 else lengths[i]
+        steps.insert(0, steps[0] * row)
+    # Rows are written in whole vectors, and the last one's shared zeros lie behind it.
+    plane = lengths[0] * steps[0] + shared + lanes
+    phases = [phases_of(a) for a in axes]
+    taps = {a.tap for a in axes}
+    size, plain = plane * math.prod(phases), {}
+    for d in reversed([d for d in sorted((*c.k, *c.outer_k)) if d not in taps]):
+        plain[d] = size
+        size *= c.nest.extents[d]
+    columns = sum((o - 1) * step for o, step in zip(outs, steps, strict=True)) + 1
+    return Layout(rows, plain, tuple(phases), tuple(lengths), tuple(steps), columns, plane, size + slack, True)
+
+
+def _shared_zeros(axis: Axis, length: int) -> int:
+    """How many zeros at the end of a row can be those at the start of the next, in all phases."""
+    shared = length
+    every = math.gcd(axis.stride, axis.dilation)
+    for phase in range(phases_of(axis)):
+        places = [t * axis.stride + phase * every for t in range(length)]
+        left = sum(p < axis.before for p in places)
+        right = sum(p >= axis.before + axis.size for p in places)
+        shared = min(shared, left, right)
+    return shared
+
+
+def in_place(c: Contraction, window: Window, rows: int) -> Layout | None:
+    """The layout of the input itself, if a block can be read from there."""
+    axes = window.axes
+    if not all(a.is_inside and a.stride == 1 for a in axes) or window.memref.type.element_type != c.c.element_type:
+        return None
+    steps = tuple(a.step for a in axes)
+    outs = [rows, *(a.outs for a in axes[1:])]
+    columns = sum((o - 1) * step for o, step in zip(outs, steps, strict=True)) + 1
+    if steps[-1] != 1 or axes[0].outs % rows or columns > _MOST_WASTE * math.prod(outs):
+        return None
+    if any(outer < inner * out for outer, inner, out in zip(steps, steps[1:], outs[1:], strict=False)):
+        return None
+    taps = {a.tap for a in axes}
+    plain = {d: window.strides[d] for d in (*c.k, *c.outer_k) if d not in taps}
+    return Layout(rows, plain, (1,) * len(axes), (0,) * len(axes), steps, columns, 0, 0, False)
+
+
+def choose_tile(rows: int, columns: int, lanes: int, vector_bits: int) -> tuple[int, int]:
+    """MR and the number of NR's vectors."""
+    tiles = _TILES[512 if vector_bits >= 512 else 256]
+    most = max(tiles)
+    if rows > most:
+        # The height that wastes least on the last channels.
+        rows = min(range(most, most - 3, -1), key=lambda r: divide_up(rows, r) * r)
+    height, vectors = tiles[rows]
+    return height, min(vectors, -(-columns // lanes))
+
+
+class DirectConvolution:
+    """Writes one convolution at the current insertion point; C's old contents don't count. `is_kept`: C itself is
+    wanted, not only what the epilogue makes of it."""
+
+    def __init__(
+        self, c: Contraction, window: Window, target: Target, epilogue: EpilogueEmitter | None, is_kept: bool
+    ) -> None:
+        self.contraction, self.window = c, window
+        self.epilogue, self.is_kept = epilogue, is_kept
+        self.element = c.c.element_type
+        self.lanes = _lanes(c, target)
+        self.channels = product(c.extents(c.m))
+        self.batch = c.extents(c.batch)
+        self.layout = self._choose_layout(target)
+        self.mr, self.vectors = choose_tile(self.channels, self.layout.columns, self.lanes, target.vector_bits or 256)
+        self.nr = self.vectors * self.lanes
+        self.vector = ir.VectorType.get([self.lanes], self.element)
+
+    # --- what to split ------------------------------------------------------------------------------
+
+    def _choose_layout(self, target: Target) -> Layout:
+        """As few blocks as the caches allow; of those, one that wastes few columns."""
+        outs = self.window.axes[0].outs
+        best = None
+        for blocks in range(1, outs + 1):
+            rows = -(-outs // blocks)
+            layout = self._layout(rows)
+            if best is None or layout.columns > _MOST_COLUMNS or self._bytes(layout) > target.l2_bytes // 2:
+                best = layout
+                continue
+            return layout
+        assert best is not None
+        return best
+
+    def _layout(self, rows: int) -> Layout:
+        c, window = self.contraction, self.window
+        most = max(vectors for _, vectors in _TILES[512].values()) * self.lanes
+        layout = in_place(c, window, rows)
+        if layout is not None and layout.columns >= most:
+            return layout
+        return copied(c, window, rows, self.lanes, most)
+
+    def _bytes(self, layout: Layout) -> int:
+        return layout.size * int(self.element.width) // 8
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.window.axes[0].outs // self.layout.rows)
+
+    @property
+    def _shares_channels(self) -> bool:
+        """Whether the outermost loop runs over output channels."""
+        count = product([*self.batch, self.blocks])
+        return isinstance(count, int) and count < _LEAST_ITERATIONS and self.blocks == 1 and self.channels > self.mr
+
+    # --- loops --------------------------------------------------------------------------------------
+
+    def emit(self) -> None:
+        c = self.contraction
+        self.a, self.c = c.a.flat(), c.c.flat()
+        self.source = flatten(self.window.memref)
+        self.zero = splat(self.vector, 0.0)
+        copies = product(self.batch) if self._shares_channels else 1
+        self.input = _alloc(copies * self.layout.size, self.element) if self.layout.is_copy else self.source
+        self.row_length = divide_up(self.layout.columns, self.nr) * self.nr
+        self.result = _alloc(self.mr * self.row_length, self.element)
+        if self._shares_channels:
+            self._by_channels()
+        else:
+            self._by_blocks()
+
+    def _by_blocks(self) -> None:
+        sizes = [*self.batch, self.blocks]
+        with for_loop(0, product(sizes), parallel=True) as number:
+            *batch, block = unflatten(number.iv, sizes)
+            first = multiply(block, self.layout.rows) if self.blocks > 1 else 0
+            if self.layout.is_copy:
+                with loops([self.contraction.nest.extents[d] for d in self.layout.plain]) as plain:
+                    self._copy_plane(batch, plain, first, 0)
+            start = 0 if self.layout.is_copy else self._start(batch, first)
+            with for_loop(0, self.channels, self.mr) as row:
+                self._rows(batch, start, first, row.iv)
+
+    def _by_channels(self) -> None:
+        plain = [self.contraction.nest.extents[d] for d in self.layout.plain]
+        if self.layout.is_copy:
+            sizes = [*self.batch, *plain]
+            with for_loop(0, product(sizes), parallel=True) as number:
+                positions = unflatten(number.iv, sizes)
+                batch = positions[: len(self.batch)]
+                self._copy_plane(batch, positions[len(self.batch) :], 0, self._image(batch))
+        sizes = [*self.batch, divide_up(self.channels, self.mr)]
+        with for_loop(0, product(sizes), parallel=True) as number:
+            *batch, tile = unflatten(number.iv, sizes)
+            start = self._image(batch) if self.layout.is_copy else self._start(batch, 0)
+            self._rows(batch, start, 0, multiply(tile, self.mr))
+
+    def _image(self, batch: Sequence[Index]) -> Index:
+        """Where the copy for one sample and group starts."""
+        flat: Index = 0
+        for position, size in zip(batch, self.batch, strict=True):
+            flat = add(multiply(flat, size), position)
+        return multiply(flat, self.layout.size)
+
+    def _start(self, batch: Sequence[Index], first: Index) -> Index:
+        """Where in the input the first output of a block reads its first tap, without padding."""
+        start = self.window.offset
+        for d, position in zip(self.contraction.batch, batch, strict=True):
+            start = add(start, multiply(position, self.window.strides[d]))
+        return add(start, multiply(first, self.window.axes[0].step * self.window.axes[0].stride))
+
+    # --- copy ---------------------------------------------------------------------------------------
+
+    def _copy_plane(self, batch: Sequence[Index], plain: Sequence[Index], first: Index, to: Index) -> None:
+        """All phases of one input channel, of the rows from output row `first` on."""
+        source = self._start(batch, 0)
+        for d, position in zip(self.layout.plain, plain, strict=True):
+            source = add(source, multiply(position, self.window.strides[d]))
+            to = add(to, multiply(position, self.layout.plain[d]))
+        *outer, last = self.layout.phases
+        with loops(outer) as phases:
+            if last <= _MOST_UNROLLED_PHASES:
+                for phase in range(last):
+                    self._copy_rows(0, [*phases, phase], source, self._phase_start(to, [*phases, phase]), first, [])
+            else:
+                with for_loop(0, last) as inner:
+                    numbers = [*phases, inner.iv]
+                    self._copy_rows(0, numbers, source, self._phase_start(to, numbers), first, [])
+
+    def _phase_start(self, to: Index, phases: Sequence[Index]) -> Index:
+        flat: Index = 0
+        for phase, count in zip(phases, self.layout.phases, strict=True):
+            flat = add(multiply(flat, count), phase)
+        return add(to, multiply(flat, self.layout.plane))
+
+    def _copy_rows(
+        self, level: int, phases: Sequence[Index], source: Index, to: Index, first: Index, inside: list[Any]
+    ) -> None:
+        """The dims from axis `level` on; `inside` says whether what is around them lies in the input."""
+        axis = self.window.axes[level]
+        shift = subtract(multiply(phases[level], math.gcd(axis.stride, axis.dilation)), axis.before)
+        if level == len(self.window.axes) - 1:
+            if level == 0:
+                shift = add(shift, multiply(first, axis.stride))
+            self._copy_row(axis, shift, source, to, inside)
+            return
+        with for_loop(0, self.layout.lengths[level]) as t:
+            number = add(first, t.iv) if level == 0 else t.iv
+            place = add(multiply(number, axis.stride), shift)
+            checks = [*inside, *self._checks(axis, level, place)]
+            at = add(to, multiply(t.iv, self.layout.steps[level]))
+            self._copy_rows(level + 1, phases, add(source, multiply(place, axis.step)), at, first, checks)
+
+    def _checks(self, axis: Axis, level: int, place: Index) -> list[Any]:
+        if axis.is_inside and (level or axis.outs % self.layout.rows == 0):
+            return []
+        # One unsigned comparison: below zero is above everything.
+        return [_compare("ult", place, axis.size)]
+
+    def _copy_row(self, axis: Axis, shift: Index, source: Index, to: Index, inside: list[Any]) -> None:
+        """Elements t · stride + shift of the input's row to places t of X, zeros where there are none."""
+        length = self.layout.lengths[-1]
+        if not inside:
+            self._copy_inside(axis, shift, source, to, length)
+            return
+        condition = inside[0]
+        for other in inside[1:]:
+            condition = emit("arith.andi", [condition.type], [condition, other])
+        choice = ir.Operation.create("scf.if", operands=[condition], regions=2)
+        with insert_into(choice.regions[0]):
+            self._copy_inside(axis, shift, source, to, length)
+            emit("scf.yield", [])
+        with insert_into(choice.regions[1]):
+            self._write_zeros(to, 0, length)
+            emit("scf.yield", [])
+
+    def _copy_inside(self, axis: Axis, shift: Index, source: Index, to: Index, length: int) -> None:
+        # The first and the last place whose element exists.
+        start, stop = (
+            minimum(divide_up(maximum(subtract(end, shift), 0), axis.stride), length) for end in (0, axis.size)
+        )
+        self._write_zeros(to, 0, start)
+        self._write_zeros(to, stop, length)
+        begin = add(source, multiply(shift, axis.step))
+        if axis.stride * axis.step == 1:
+            self._copy_vectors(begin, to, start, stop)
+            return
+        with for_loop(start, stop) as t:
+            value = emit(
+                "memref.load",
+                [self.source.type.element_type],
+                [self.source, as_value(add(begin, multiply(t.iv, axis.stride * axis.step)))],
+            )
+            emit("memref.store", [], [self._extend(value, self.element), self.input, as_value(add(to, t.iv))])
+
+    def _copy_vectors(self, begin: Index, to: Index, start: Index, stop: Index) -> None:
+        narrow = ir.VectorType.get([self.lanes], self.source.type.element_type)
+        whole = add(start, multiply(divide(subtract(stop, start), self.lanes), self.lanes))
+        with for_loop(start, whole, self.lanes) as t:
+            value = emit("vector.load", [narrow], [self.source, as_value(add(begin, t.iv))])
+            self._store_vector(value, add(to, t.iv))
+        if isinstance(whole, int) and whole == stop:
+            return
+        mask = create_mask(self.lanes, subtract(stop, whole))
+        operands = [self.source, as_value(add(begin, whole)), mask, splat(narrow, 0.0)]
+        self._store_vector(emit("vector.maskedload", [narrow], operands), add(to, whole))
+
+    def _store_vector(self, value: Any, at: Index) -> None:
+        emit("vector.store", [], [self._extend(value, self.vector), self.input, as_value(at)])
+
+    def _extend(self, value: Any, wide: Any) -> Any:
+        return value if value.type == wide else emit("arith.extf", [wide], [value])
+
+    def _write_zeros(self, to: Index, start: Index, stop: Index) -> None:
+        if isinstance(start, int) and isinstance(stop, int) and start >= stop:
+            return
+        with for_loop(start, stop, self.lanes) as t:
+            self._store_vector(self.zero, add(to, t.iv))
+
+    # --- the register tile --------------------------------------------------------------------------
+
+    def _rows(self, batch: Sequence[Index], start: Index, first: Index, row: Index) -> None:
+        """MR output channels of a block: all its columns, then the result."""
+        layout, c = self.layout, self.contraction
+        outs = self.window.axes[0].outs
+        count = layout.rows if outs % layout.rows == 0 else minimum(subtract(outs, first), layout.rows)
+        columns = subtract(layout.columns, multiply(subtract(layout.rows, count), layout.steps[0]))
+        weights = base_of(c.a, dict(zip(c.batch, batch, strict=True)))
+        a_rows = [add(weights, c.offset(c.a, c.m, r)) for r in self._row_numbers(row)]
+        with for_loop(0, columns, self.nr) as j:
+            column = j.iv if layout.is_copy else minimum(j.iv, layout.columns - self.nr)
+            sums = self._reduce(a_rows, add(start, column))
+            for i in range(self.mr):
+                for v in range(self.vectors):
+                    at = add(column, i * self.row_length + v * self.lanes)
+                    emit("vector.store", [], [sums[i * self.vectors + v], self.result, as_value(at)])
+        self._finish(batch, first, count, row)
+
+    def _row_numbers(self, row: Index) -> list[Index]:
+        numbers = [add(row, i) for i in range(self.mr)]
+        return numbers if self.channels % self.mr == 0 else [minimum(n, self.channels - 1) for n in numbers]
+
+    def _reduce(self, a_rows: list[Index], start: Index) -> list[Any]:
+        """The accumulators of a tile after all input channels and taps: loops around an unrolled body."""
+        c = self.contraction
+        axis_of = {a.tap: i for i, a in enumerate(self.window.axes) if a.tap is not None}
+        order = [*self.layout.plain, *(d for d in axis_of)]
+        looped, unrolled = self._unroll([c.nest.extents[d] for d in order])
+        initial = [self.zero] * (self.mr * self.vectors)
+        with _nested(looped, initial) as loop:
+            acc = loop.carried
+            for inner in _box(unrolled):
+                positions = [add(o, i) for o, i in zip(loop.ivs, inner, strict=True)]
+                at = dict(zip(order, positions, strict=True))
+                acc = self._rank_one_update(acc, a_rows, start, at, axis_of)
+            loop.yields = acc
+        return loop.results
+
+    def _unroll(self, extents: Sequence[int]) -> tuple[list[tuple[int, int]], list[int]]:
+        """(extent, step) of each loop, and how many steps of each are written out: the innermost ones, in all as many
+        as a body may have."""
+        budget = max(_UNROLLED // (self.mr * self.vectors), 1)
+        looped: list[tuple[int, int]] = []
+        unrolled: list[int] = []
+        for extent in reversed(extents):
+            count = max(n for n in range(1, min(extent, budget) + 1) if extent % n == 0)
+            looped.insert(0, (extent, count))
+            unrolled.insert(0, count)
+            # Further out only whole dims are worth it.
+            budget = budget // count if count == extent else 1
+        return looped, unrolled
+
+    def _rank_one_update(
+        self, acc: list[Any], a_rows: list[Index], start: Index, at: dict[int, Index], axis_of: dict[int, int]
+    ) -> list[Any]:
+        place, step = start, 0
+        for d, position in at.items():
+            place = add(place, self._shift(d, position, axis_of))
+            step = add(step, multiply(position, self.contraction.a.strides[d]))
+        x = [
+            emit("vector.load", [self.vector], [self.input, as_value(add(place, v * self.lanes))])
+            for v in range(self.vectors)
+        ]
+        updated = []
+        for i, a_row in enumerate(a_rows):
+            element = emit("memref.load", [self.a.type.element_type], [self.a, as_value(add(a_row, step))])
+            wide = emit("vector.broadcast", [self.vector], [self._extend(element, self.element)])
+            before = acc[i * self.vectors : (i + 1) * self.vectors]
+            updated += [emit("vector.fma", [self.vector], [wide, b, s]) for b, s in zip(x, before, strict=True)]
+        return updated
+
+    def _shift(self, d: int, position: Index, axis_of: dict[int, int]) -> Index:
+        """How far a reduced dim moves a read."""
+        if d not in axis_of:
+            return multiply(position, self.layout.plain[d])
+        number = axis_of[d]
+        axis, step = self.window.axes[number], self.layout.steps[number]
+        reached = multiply(position, axis.dilation)
+        if axis.stride == 1:
+            return multiply(reached, step)
+        phase = divide(remainder(reached, axis.stride), math.gcd(axis.stride, axis.dilation))
+        distance = self.layout.plane * math.prod(self.layout.phases[number + 1 :])
+        return add(multiply(phase, distance), multiply(divide(reached, axis.stride), step))
+
+    # --- the result ---------------------------------------------------------------------------------
+
+    def _finish(self, batch: Sequence[Index], first: Index, count: Index, row: Index) -> None:
+        """Store what was computed for MR channels, and run what follows on it."""
+        c = self.contraction
+        axes = [a for a in self.window.axes if a.out is not None]
+        steps = [s for a, s in zip(self.window.axes, self.layout.steps, strict=True) if a.out is not None]
+        has_rows = self.window.axes[0].out is not None
+        extents = [count if has_rows and a is self.window.axes[0] else a.outs for a in axes]
+        with for_loop(row, minimum(add(row, self.mr), self.channels)) as channel, loops(extents) as places:
+            at = multiply(subtract(channel.iv, row), self.row_length)
+            for place, step in zip(places, steps, strict=True):
+                at = add(at, multiply(place, step))
+            value = emit("memref.load", [self.element], [self.result, as_value(at)])
+            if has_rows:
+                places = [add(first, places[0]), *places[1:]]
+            fixed = dict(zip(c.batch, batch, strict=True))
+            fixed.update(zip(c.m, unflatten(channel.iv, c.extents(c.m)), strict=True))
+            fixed.update((a.out, p) for a, p in zip(axes, places, strict=True) if a.out is not None)
+            if self.is_kept:
+                store(value, self.c, [as_value(base_of(c.c, fixed))])
+            if self.epilogue is not None:
+                self.epilogue.element(fixed, value)
+
+
+@dataclass
+class _Nest:
+    """Loops that carry values: their variables, the values inside, what they yield, and the results."""
+
+    ivs: list[Index]
+    carried: list[Any]
+    yields: list[Any]
+    results: list[Any]
+
+
+@contextmanager
+def _nested(looped: Sequence[tuple[int, int]], initial: list[Any]) -> Iterator[_Nest]:
+    """Loops over (extent, step), outermost first; those of one step aren't written."""
+    nest = _Nest([], initial, [], [])
+    written = []
+    with ExitStack() as stack:
+        for extent, step in looped:
+            if extent == step:
+                nest.ivs.append(0)
+                continue
+            loop = stack.enter_context(for_loop(0, extent, step, nest.carried))
+            written.append(loop)
+            nest.ivs.append(loop.iv)
+            nest.carried = loop.carried
+            stack.callback(_pass_on, written, len(written) - 1, nest)
+        yield nest
+    nest.results = written[0].results if written else nest.yields
+
+
+def _pass_on(written: list[Any], number: int, nest: _Nest) -> None:
+    """Before a loop ends: it yields what the next inner one gave."""
+    written[number].yields = nest.yields if number == len(written) - 1 else written[number + 1].results
+
+
+def _box(extents: Sequence[int]) -> Iterator[list[int]]:
+    """All coordinates of a box, row by row."""
+    for flat in range(math.prod(extents)):
+        yield unflatten(flat, extents)
+
+
+def _alloc(size: int, element: Any) -> Any:
+    segments = ir.DenseI32ArrayAttr.get([0, 0])
+    return emit("memref.alloc", [ir.MemRefType.get([size], element)], operandSegmentSizes=segments)
+
+
+def _compare(predicate: str, a: Index, b: Index) -> Any:
+    i1, i64 = (ir.IntegerType.get_signless(width) for width in (1, 64))
+    number = {"ult": 6}[predicate]
+    return emit("arith.cmpi", [i1], [as_value(a), as_value(b)], predicate=ir.IntegerAttr.get(i64, number))
