@@ -59,7 +59,7 @@ _TILES = {
     256: {1: (1, 6), 2: (2, 4), 3: (3, 3), 4: (4, 2), 5: (5, 2), 6: (6, 2)},
 }
 # Multiply-adds of vectors in the innermost loop's body: more take longer to compile and gain nothing.
-_UNROLLED = 160
+_UNROLLED = 64
 # Outputs of a block: enough that its edges are few, few enough that MR rows of them stay in the first-level cache.
 _MOST_COLUMNS = 1024
 # With less outer iterations, output channels are shared among threads.
@@ -91,7 +91,7 @@ def suits(c: Contraction, window: Window, target: Target) -> bool:
     if window.is_plain or not all(isinstance(e, int) for e in (*static, *c.a.strides, *c.c.strides)):
         return False
     outs = math.prod(a.outs for a in window.axes)
-    whole = copied(c, window, window.axes[0].outs, _lanes(c, target), 0)
+    whole = copied(c, window, window.axes[0].outs, _lanes(c, target))
     return outs >= _lanes(c, target) and whole.columns <= _MOST_WASTE * outs
 
 
@@ -105,8 +105,8 @@ def phases_of(axis: Axis) -> int:
     return min(axis.stride // every, (axis.taps - 1) * axis.dilation // every + 1)
 
 
-def copied(c: Contraction, window: Window, rows: int, lanes: int, slack: int) -> Layout:
-    """The layout of a copy for `rows` outputs of the first axis; `slack` elements behind it may be read."""
+def copied(c: Contraction, window: Window, rows: int, lanes: int) -> Layout:
+    """The layout of a copy for `rows` outputs of the first axis."""
     axes = window.axes
     outs = [rows, *(a.outs for a in axes[1:])]
     shifts = [(a.taps - 1) * a.dilation // a.stride for a in axes]
@@ -125,7 +125,7 @@ def copied(c: Contraction, window: Window, rows: int, lanes: int, slack: int) ->
         plain[d] = size
         size *= c.nest.extents[d]
     columns = sum((o - 1) * step for o, step in zip(outs, steps, strict=True)) + 1
-    return Layout(rows, plain, tuple(phases), tuple(lengths), tuple(steps), columns, plane, size + slack, True)
+    return Layout(rows, plain, tuple(phases), tuple(lengths), tuple(steps), columns, plane, size, True)
 
 
 def _shared_zeros(axis: Axis, length: int) -> int:
@@ -165,7 +165,7 @@ def choose_tile(rows: int, columns: int, lanes: int, vector_bits: int) -> tuple[
         # The height that wastes least on the last channels.
         rows = min(range(most, most - 3, -1), key=lambda r: divide_up(rows, r) * r)
     height, vectors = tiles[rows]
-    return height, min(vectors, -(-columns // lanes))
+    return height, min(vectors, columns // lanes)
 
 
 class DirectConvolution:
@@ -189,18 +189,17 @@ class DirectConvolution:
     # --- what to split ------------------------------------------------------------------------------
 
     def _choose_layout(self, target: Target) -> Layout:
-        """As few blocks as the caches allow; of those, one that wastes few columns."""
+        """As few blocks as the caches allow."""
         outs = self.window.axes[0].outs
-        best = None
-        for blocks in range(1, outs + 1):
-            rows = -(-outs // blocks)
-            layout = self._layout(rows)
-            if best is None or layout.columns > _MOST_COLUMNS or self._bytes(layout) > target.l2_bytes // 2:
-                best = layout
-                continue
-            return layout
-        assert best is not None
-        return best
+        layout = self._layout(outs)
+        for blocks in range(2, outs + 1):
+            if layout.columns <= _MOST_COLUMNS and self._bytes(layout) <= target.l2_bytes // 2:
+                break
+            smaller = self._layout(-(-outs // blocks))
+            if smaller.columns < self.lanes:
+                break
+            layout = smaller
+        return layout
 
     def _layout(self, rows: int) -> Layout:
         c, window = self.contraction, self.window
@@ -208,7 +207,7 @@ class DirectConvolution:
         layout = in_place(c, window, rows)
         if layout is not None and layout.columns >= most:
             return layout
-        return copied(c, window, rows, self.lanes, most)
+        return copied(c, window, rows, self.lanes)
 
     def _bytes(self, layout: Layout) -> int:
         return layout.size * int(self.element.width) // 8
@@ -398,7 +397,8 @@ class DirectConvolution:
         weights = base_of(c.a, dict(zip(c.batch, batch, strict=True)))
         a_rows = [add(weights, c.offset(c.a, c.m, r)) for r in self._row_numbers(row)]
         with for_loop(0, columns, self.nr) as j:
-            column = j.iv if layout.is_copy else minimum(j.iv, layout.columns - self.nr)
+            # The last tile ends with the last column: beyond it may be anything, also what is slow to compute with.
+            column = minimum(j.iv, layout.columns - self.nr)
             sums = self._reduce(a_rows, add(start, column))
             for i in range(self.mr):
                 for v in range(self.vectors):
