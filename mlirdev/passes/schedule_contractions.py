@@ -5,6 +5,7 @@ What they don't fit stays for linalg-to-loops.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from torch_mlir import ir
@@ -18,7 +19,7 @@ from mlirdev.passes.epilogue import EpilogueEmitter, EpilogueNest, find_epilogue
 from mlirdev.passes.gemm import Gemm
 from mlirdev.passes.nests import VIEWS, is_nest, read_nest, root_of
 from mlirdev.passes.ops import defining_op, kernel_function, users, walk
-from mlirdev.passes.window import read_window, users_through_views
+from mlirdev.passes.window import fills_with_zero, read_window, users_through_views
 from mlirdev.target import Target
 
 NAME = "schedule-contractions"
@@ -42,7 +43,7 @@ def _improve_layouts(contraction: Contraction, target: Target) -> None:
     op = contraction.nest.op
     fill = _zero_fill_before(op, contraction.c.memref)
     order = columns_in_one_run(contraction, lanes_of(contraction, target))
-    if fill is not None and order is not None:
+    if fill is not None and order is not None and contraction.c.memref in fill.operands:
         reorder_result(op, fill, order)
     with ir.InsertionPoint(op), op.location:
         contraction = find_contraction(read_nest(op)) or contraction
@@ -130,24 +131,21 @@ def product_or_none(extents: list[Any]) -> int | None:
 
 def _zero_fill_before(op: Any, memref: Any) -> Any | None:
     """The generic that fills C with zeros, if nothing else touches C in between."""
-    touching = [user for user in users(memref) if user.block == op.block and user.is_before_in_block(op)]
+    root = root_of(memref)
+    touching = [user for user in users_through_views(root) if user != op and user.name != "memref.dim"]
+    if any(user.block != op.block for user in touching) or not _is_all_of(memref, root):
+        return None
     last = None
     for user in touching:
-        last = user if last is None or last.is_before_in_block(user) else last
-    if last is None or root_of(memref) != memref or not is_nest(last) or not _fills_with_zero(last):
+        if user.is_before_in_block(op):
+            last = user if last is None or last.is_before_in_block(user) else last
+    if last is None or not is_nest(last) or not fills_with_zero(last):
         return None
-    return last
+    return last if _is_all_of(read_nest(last).outputs[0].memref, root) else None
 
 
-def _fills_with_zero(op: Any) -> bool:
-    body = [view.operation for view in op.regions[0].blocks[0].operations]
-    if len(op.operands) > 2 or [b.name for b in body] != ["linalg.yield"] or not _is_parallel(op):
-        return False
-    value = body[0].operands[0]
-    arguments = list(op.regions[0].blocks[0].arguments)
-    source = op.operands[arguments.index(value)] if value in arguments else value
-    owner = source.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return False
-    attribute = owner.operation.attributes["value"]
-    return isinstance(attribute, ir.FloatAttr) and attribute.value == 0.0
+def _is_all_of(memref: Any, root: Any) -> bool:
+    if memref == root:
+        return True
+    static = memref.type.has_static_shape and root.type.has_static_shape
+    return bool(static and math.prod(memref.type.shape) == math.prod(root.type.shape))

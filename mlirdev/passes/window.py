@@ -186,7 +186,7 @@ def _writes(op: Any, root: Any) -> int:
 
 
 def fills_with_zero(op: Any) -> bool:
-    """Whether a nest does nothing but write zeros to all of a buffer."""
+    """Whether a nest does nothing but write zeros to all of a buffer, or of a view of one."""
     nest = read_nest(op)
     body = [view.operation for view in nest.block.operations]
     if len(op.operands) > 2 or [b.name for b in body] != ["linalg.yield"] or not all(nest.parallel):
