@@ -1,4 +1,4 @@
-"""Convolutions lowered by the whole kernel pipeline and run, against PyTorch on the CPU: all their numbers at random."""
+"""Convolutions lowered by the whole kernel pipeline and run, against PyTorch on the CPU, with random numbers."""
 
 from __future__ import annotations
 
