@@ -145,20 +145,19 @@ class Blocks:
 
     def product(
         self,
-        panels: Panels,
-        panel: Index,
         depth: Index,
         number: Callable[[int, Index], Any],
+        vector: Callable[[Index, int], Any],
         multiple: int = 1,
         initial: Sequence[Any] = (),
     ) -> list[list[Any]]:
-        """The vectors, row by row, of one tile of a product whose right side is packed."""
-
-        def vector(k: Index, v: int) -> Any:
-            return self.vectors.load(panels.packed, add(panels.row(panel, k), v * self.vectors.lanes))
-
+        """The vectors, row by row, of one tile of a product: see RegisterTile.accumulate."""
         flat = self.tile.accumulate(depth, initial or self.tile.zeros(), number, vector, multiple)
         return [flat[2 * i : 2 * i + 2] for i in range(self.mr)]
+
+    def packed(self, panels: Panels, panel: Index) -> Callable[[Index, int], Any]:
+        """Reads vector v of a packed panel's row k."""
+        return lambda k, v: self.vectors.load(panels.packed, add(panels.row(panel, k), v * self.vectors.lanes))
 
     def reader(self, source: Operand, starts: list[Index], dim: int) -> Callable[[int, Index], Any]:
         """Reads number k along `dim` of a tile's row i."""
@@ -209,15 +208,24 @@ class Attention(Blocks):
 
     def emit(self) -> None:
         own, repeated = self.split_batch(self.k)
-        self.keys, self.values = self.panels(self.d, self.n), self.panels(self.n, self.e)
+        self._allocate()
+        with self._tasks(own) as (place, first, last):
+            self._pack(place)
+            with loops(self.sizes(repeated)) as inner, for_loop(first, last, self.mr) as row:
+                self._rows({**place, **dict(zip(repeated, inner, strict=True))}, row.iv)
+
+    def _allocate(self) -> None:
         # A little more than rows need: powers of two apart, they would fall into the same places of the cache.
         self.step = add(multiply(divide_up(self.n, self.nr), self.nr), self.vectors.lanes)
         self.scores, self.factors = self.scratch(self.mr, self.step), self.scratch(self.mr)
-        with self._tasks(own) as (place, first, last):
-            self.pack(self.keys, self.k, self.k.at(place), (self.op.d, self.op.n))
-            self.pack(self.values, self.v, self.v.at(place), (self.op.n, self.op.e))
-            with loops(self.sizes(repeated)) as inner, for_loop(first, last, self.mr) as row:
-                self._rows({**place, **dict(zip(repeated, inner, strict=True))}, row.iv)
+        self._allocate_panels()
+
+    def _allocate_panels(self) -> None:
+        self.keys, self.values = self.panels(self.d, self.n), self.panels(self.n, self.e)
+
+    def _pack(self, place: dict[int, Index]) -> None:
+        self.pack(self.keys, self.k, self.k.at(place), (self.op.d, self.op.n))
+        self.pack(self.values, self.v, self.v.at(place), (self.op.n, self.op.e))
 
     @contextmanager
     def _tasks(self, own: list[int]) -> Iterator[tuple[dict[int, Index], Index, Index]]:
@@ -240,17 +248,17 @@ class Attention(Blocks):
     def _rows(self, place: dict[int, Index], row: Any) -> None:
         rows, limit = self.tile_of(row, self.m, self.m), self.limit(row, self.mr)
         width = divide_up(limit, self.nr)
-        self._score(place, rows, width)
+        self._score(place, rows, limit)
         with for_loop(0, self.mr) as i:
             number = add(row, i.iv) if divides(self.mr, self.m) else minimum(add(row, i.iv), subtract(self.m, 1))
             self._exponentiate(place, number, i.iv, width)
         self._weigh(place, rows, limit)
 
-    def _score(self, place: dict[int, Index], rows: list[Index], width: Index) -> None:
+    def _score(self, place: dict[int, Index], rows: list[Index], limit: Index) -> None:
         starts = [self.q.at({**place, self.op.m: r}) for r in rows]
         masks = [self.mask.at({**place, self.op.m: r}) if self.mask else 0 for r in rows]
-        with for_loop(0, width) as panel:
-            products = self.product(self.keys, panel.iv, self.d, self.reader(self.q, starts, self.op.d))
+        with for_loop(0, divide_up(limit, self.nr)) as panel:
+            products = self.product(self.d, self.reader(self.q, starts, self.op.d), self.packed(self.keys, panel.iv))
             for i, row in enumerate(products):
                 for v, value in enumerate(row):
                     column = add(multiply(panel.iv, self.nr), v * self.vectors.lanes)
@@ -291,10 +299,14 @@ class Attention(Blocks):
             return v.load_number(self.scores, add(multiply(i, self.step), k))
 
         with for_loop(0, divide_up(self.e, self.nr)) as panel:
-            sums = self.product(self.values, panel.iv, limit, weight, self.divisor(self.mr))
+            sums = self.product(limit, weight, self._values(place, panel.iv), self.divisor(self.mr))
             first = multiply(panel.iv, self.nr)
             for i, row in enumerate(sums):
                 for number, value in enumerate(row):
                     column = add(first, number * v.lanes)
                     count = None if divides(self.nr, self.e) else subtract(self.e, column)
                     v.store(binary("mulf", value, factors[i]), self.out.flat, add(starts[i], column), count)
+
+    def _values(self, place: dict[int, Index], panel: Index) -> Callable[[Index, int], Any]:
+        """Reads vector v of row k of a panel of values."""
+        return self.packed(self.values, panel)

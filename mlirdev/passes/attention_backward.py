@@ -60,7 +60,7 @@ class _Sums:
             # All are read before any is written: clamped keys are one place several times.
             places = [add(start, k * v.lanes) for start in starts for k in range(2)]
             before = [v.load(self.memory, place) for place in places]
-            sums = b.product(right, panel.iv, depth, weight, initial=before)
+            sums = b.product(depth, weight, b.packed(right, panel.iv), initial=before)
             for place, value in zip(places, (value for row in sums for value in row), strict=True):
                 v.store(value, self.memory, place)
 
@@ -136,13 +136,14 @@ class AttentionBackward(Blocks):
         lines = [multiply(add(local, i), self.step) for i in range(self.mr)]
         with for_loop(0, divide_up(limit, self.nr)) as panel:
             columns = [add(multiply(panel.iv, self.nr), k * v.lanes) for k in range(2)]
-            products = self.product(self.keys, panel.iv, self.d, self.reader(self.q, q_starts, op.d))
+            products = self.product(self.d, self.reader(self.q, q_starts, op.d), self.packed(self.keys, panel.iv))
             for i, pair in enumerate(products):
                 for value, column in zip(pair, columns, strict=True):
                     score = self.scored(value, self.mask, masks[i], rows[i], column)
                     weight = emit("math.exp", [v.type], [binary("subf", score, totals[i])])
                     v.store(weight, self.weights, add(lines[i], column))
-            products = self.product(self.values, panel.iv, self.e, self.reader(self.dout, dout_starts, op.e))
+            numbers = self.reader(self.dout, dout_starts, op.e)
+            products = self.product(self.e, numbers, self.packed(self.values, panel.iv))
             for i, pair in enumerate(products):
                 for value, column in zip(pair, columns, strict=True):
                     weight = v.load(self.weights, add(lines[i], column))
@@ -176,7 +177,7 @@ class AttentionBackward(Blocks):
             return v.load_number(self.dscores, add(lines[i], k))
 
         with for_loop(0, divide_up(self.d, self.nr)) as panel:
-            sums = self.product(self.key_rows, panel.iv, limit, dscore, self.divisor(self.block))
+            sums = self.product(limit, dscore, self.packed(self.key_rows, panel.iv), self.divisor(self.block))
             for i, pair in enumerate(sums):
                 for k, value in enumerate(pair):
                     column = add(multiply(panel.iv, self.nr), k * v.lanes)

@@ -60,6 +60,8 @@ def run(attend: Callable[..., Tensor], tensors: list[Tensor], options: dict[str,
         ((1, 1, 130, 128), ()),
         ((1, 3, 2, 1), (1, 3, 1, 1)),
         ((2, 3, 5, 4), ()),
+        ((1, 2, 1, 40), (1, 2, 67, 40)),
+        ((1, 2, 3, 16), (1, 2, 33, 16)),
     ],
     ids=str,
 )
@@ -105,6 +107,7 @@ def test_heads_that_share_keys(causal: bool) -> None:
     x = operands((2, 6, 11, 16), (2, 2, 11, 16))
     compare(x, is_causal=causal, enable_gqa=True)
     compare(x, attn_mask=torch.randn(2, 6, 11, 11), enable_gqa=True)
+    compare([x[0][:, :, :1], x[1], x[2]], attn_mask=torch.randn(1, 11), enable_gqa=True, grads=False)
 
 
 def test_from_one_projection() -> None:
