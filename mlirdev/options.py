@@ -57,6 +57,9 @@ class Options:
     pipeline: str = _option(
         "", "pipelines in place of the target's: stage=NAME_OR_FILE,…; without a stage, the kernel pipeline"
     )
+    vendor: str = _option(
+        "", "a library to call in place of generated kernels where it fits: a built-in name (libtorch) or a YAML file"
+    )
     logs: str = _option("", f"what to log, a line each, with commas between: {', '.join(LOG_KINDS)}", LOG_KINDS)
     quiet: bool = _option(False, "print nothing about compiling")
     memory_mb: int = _option(0, "the device's memory; 0 takes the machine's")
@@ -71,6 +74,11 @@ class Options:
         object.__setattr__(self, name, _checked(name, value))
         for watcher in _watchers.get(name, ()):
             watcher()
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """The options that decide what code a graph becomes."""
+        return self.target, self.pipeline, self.vendor, self.compile
 
     @contextlib.contextmanager
     def override(self, **values: Any) -> Iterator[None]:

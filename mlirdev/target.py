@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from mlirdev.errors import OptionError
+from mlirdev.vendor import Vendor, load_vendor
 
 BUILTIN = Path(__file__).parent / "targets"
 
@@ -23,7 +24,8 @@ BUILTIN = Path(__file__).parent / "targets"
 @dataclass(frozen=True, slots=True)
 class Target:
     """A chip. `triple`, `cpu` and `features` are LLVM's; `vector_bits` is the preferred vector width;
-    cache sizes are in bytes and steer tile sizes; `pipelines` names the pipeline of each stage."""
+    cache sizes are in bytes and steer tile sizes; `vendor` is a library that may be called in place of generated code
+    (in a file: its name); `pipelines` names the pipeline of each stage."""
 
     name: str
     triple: str = "native"
@@ -32,6 +34,7 @@ class Target:
     vector_bits: int = 0
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 1024 * 1024
+    vendor: Vendor | None = None
     pipelines: tuple[tuple[str, str], ...] = field(default=(("graph", "graph"), ("kernel", "kernel"), ("llvm", "llvm")))
 
     @property
@@ -71,6 +74,8 @@ def _from_mapping(path: Path, data: Any) -> Target:
             close = difflib.get_close_matches(str(key), sorted(known), n=1)
             raise OptionError(f"{path}: unknown key '{key}'" + (f"; did you mean '{close[0]}'?" if close else ""))
     data.setdefault("name", path.stem)
+    if data.get("vendor"):
+        data["vendor"] = load_vendor(str(data["vendor"]))
     if "pipelines" in data:
         data["pipelines"] = tuple(sorted(data["pipelines"].items()))
     return Target(**data)

@@ -48,7 +48,7 @@ def executable_for(
     `marked` are dims of the graph's inputs of which it is known that they will vary.
     """
     with _lock:
-        graphs = _graphs.setdefault((options.target, options.pipeline, options.compile), GraphCache())
+        graphs = _graphs.setdefault(options.code, GraphCache())
         return graphs.find(graph) or _compile(graph, graphs, where, other, marked)
 
 

@@ -13,18 +13,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mlirdev.errors import OptionError
-from mlirdev.jit import resolve_target
+from mlirdev.jit import check_vendor, resolve_target
 from mlirdev.options import options
 from mlirdev.passes.pipeline import Step, load_pipeline
 from mlirdev.target import Target, load_target
+from mlirdev.vendor import load_vendor
 
 # Modules whose functions a worker can't import: their passes run in this process.
 _MAIN = "__main__"
 
 
 def chosen_target() -> Target:
-    """The target of the options, for this machine, with the pipelines of the options."""
-    target = _resolved(options.target)
+    """The target of the options, for this machine, with the vendor and the pipelines of the options."""
+    target = _with_vendor(_resolved(options.target), options.vendor)
     return _with_pipelines(target, options.pipeline) if options.pipeline else target
 
 
@@ -49,6 +50,15 @@ def _resolved(name: str) -> Target:
 
 
 @lru_cache
+def _with_vendor(target: Target, name: str) -> Target:
+    if name:
+        target = replace(target, vendor=load_vendor(name))
+    if target.vendor is not None:
+        check_vendor(target.vendor)
+    return target
+
+
+@lru_cache
 def _with_pipelines(target: Target, text: str) -> Target:
     pipelines = dict(target.pipelines)
     for item in text.split(","):
@@ -69,6 +79,9 @@ def _files(step: Step) -> list[Path]:
     """The files that a step's meaning depends on, beyond our own code."""
     if step.kind == "transform":
         return [Path(step.text)]
+    vendor = str(dict(step.options).get("vendor"))
+    if step.kind == "pass" and vendor.endswith((".yaml", ".yml")):
+        return [Path(vendor)]
     if step.kind != "python":
         return []
     name = step.text.partition(":")[0]

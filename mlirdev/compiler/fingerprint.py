@@ -12,8 +12,8 @@ from mlirdev.graph import Graph
 from mlirdev.target import Target
 
 PACKAGE = Path(__file__).resolve().parent.parent
-_CODE = ("import", "passes", "jit", "compiler", "targets")
-_LEAVES = ("dtypes.py", "graph.py", "plan.py", "sizes.py", "target.py", "importer.py")
+_CODE = ("import", "passes", "jit", "compiler", "targets", "vendors")
+_LEAVES = ("dtypes.py", "graph.py", "plan.py", "sizes.py", "target.py", "vendor.py", "importer.py")
 _VERSIONS = ("torch-mlir", "llvmlite", "torch")
 
 

@@ -40,7 +40,7 @@ class Program:
     def __call__(self, args: list[Any]) -> Any:
         if self._pieces is not None:
             return self._call_pieces(args)
-        chosen = options.target, options.pipeline, options.compile
+        chosen = options.code
         variant = self._latest
         cells = variant.match(args) if variant is not None and self._chosen == chosen else None
         if variant is None or cells is None:

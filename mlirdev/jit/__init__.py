@@ -14,11 +14,21 @@ from mlirdev.jit.clock import stamp_address
 from mlirdev.jit.link import Kernel, link, runall_address
 from mlirdev.jit.object_cache import ObjectCache
 from mlirdev.jit.target import resolve_target
+from mlirdev.jit.vendor import check_vendor
 
 if TYPE_CHECKING:
     from mlirdev.jit.emit import emit_object
 
-__all__ = ["Kernel", "ObjectCache", "emit_object", "link", "resolve_target", "runall_address", "stamp_address"]
+__all__ = [
+    "Kernel",
+    "ObjectCache",
+    "check_vendor",
+    "emit_object",
+    "link",
+    "resolve_target",
+    "runall_address",
+    "stamp_address",
+]
 
 
 def __getattr__(name: str) -> Any:

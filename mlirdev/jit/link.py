@@ -19,6 +19,7 @@ from mlirdev.jit.elf import undefined_symbols
 from mlirdev.jit.support import SUPPORT_SYMBOLS, support_object
 from mlirdev.jit.target import initialize, machine, resolve_target
 from mlirdev.jit.team import OPENMP_SYMBOLS, TEAM_SYMBOLS, openmp_symbols, team_object
+from mlirdev.jit.vendor import vendor_address
 from mlirdev.target import load_target
 
 _library_numbers = itertools.count()
@@ -77,7 +78,7 @@ def _address(name: str) -> int:
         return _support(name).address
     if name in TEAM_SYMBOLS:
         return _team()[name].address
-    return openmp_symbols().get(name, 0) if name in OPENMP_SYMBOLS else 0
+    return openmp_symbols().get(name, 0) if name in OPENMP_SYMBOLS else vendor_address(name)
 
 
 @cache

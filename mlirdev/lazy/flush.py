@@ -69,7 +69,7 @@ def _launch(trace: Trace, cause: str) -> dict[int, Buffer]:
     if not cells:
         return {}
     layouts = tuple([layout for _, layout in trace.inputs])
-    key = (tuple(trace.code), layouts, options.target, options.pipeline, options.compile)
+    key = (tuple(trace.code), layouts, options.code)
     launchable = launchables.find(key, _numbers(cells))
     if launchable is None and launchables.knows(key):
         # Autograd's thread may be about to drop the last of what it saved: let it, then look again.

@@ -41,7 +41,7 @@ def run(module: ir.Module, target: Target, *, least_work: int = 4096) -> None:
 def _improve_layouts(contraction: Contraction, target: Target) -> None:
     """See contraction_layout.py."""
     op = contraction.nest.op
-    fill = _zero_fill_before(op, contraction.c.memref)
+    fill = zero_fill_before(op, contraction.c.memref)
     order = columns_in_one_run(contraction, lanes_of(contraction, target))
     if fill is not None and order is not None and contraction.c.memref in fill.operands:
         reorder_result(op, fill, order)
@@ -54,7 +54,7 @@ def _improve_layouts(contraction: Contraction, target: Target) -> None:
 def _schedule_convolution(contraction: Contraction, target: Target) -> bool:
     """Whether the contraction was a convolution that direct_convolution.py is for."""
     op = contraction.nest.op
-    fill = _zero_fill_before(op, contraction.c.memref)
+    fill = zero_fill_before(op, contraction.c.memref)
     with ir.InsertionPoint(op), op.location:
         window = read_window(contraction)
     if fill is None or window is None or not direct_convolution.suits(contraction, window, target):
@@ -94,7 +94,7 @@ def _erase_unused(memref: Any) -> None:
 
 def _schedule(contraction: Contraction, target: Target) -> None:
     op = contraction.nest.op
-    fill = _zero_fill_before(op, contraction.c.memref)
+    fill = zero_fill_before(op, contraction.c.memref)
     epilogue = find_epilogue(contraction)
     reuse_destination(contraction, epilogue)
     with ir.InsertionPoint(op), op.location:
@@ -129,7 +129,7 @@ def product_or_none(extents: list[Any]) -> int | None:
     return product(extents) if all(isinstance(e, int) for e in extents) else None
 
 
-def _zero_fill_before(op: Any, memref: Any) -> Any | None:
+def zero_fill_before(op: Any, memref: Any) -> Any | None:
     """The generic that fills C with zeros, if nothing else touches C in between."""
     root = root_of(memref)
     touching = [user for user in users_through_views(root) if user != op and user.name != "memref.dim"]

@@ -11,8 +11,8 @@ threads write, and only there. A temporary is a thread's own where that is right
 that every thread makes for itself. The others are marked as shared (plan-workspace places both kinds).
 
 Loops are cut along what they compute, never along a sum, so results don't depend on the number of threads. A kernel
-with too little work stays as it is. One that is split defines `@wants_threads(sizes…)`, which says whether a launch is
-worth more than one thread.
+with too little work stays as it is, and so does one that calls a library, which has threads of its own. One that is
+split defines `@wants_threads(sizes…)`, which says whether a launch is worth more than one thread.
 """
 
 from __future__ import annotations
@@ -121,6 +121,7 @@ class _Kernel:
     def can_be_split(self) -> bool:
         return (
             bool(self.loops)
+            and not any(op.name == "func.call" for op in walk(self.block.owner))
             and all(_is_known(root) for step in self.steps for root in step.touched)
             and not any(op.name == "memref.alloca" or _is_dynamic(op) for op in self.shared_temporaries)
             and not any(self.is_alone(step) and _has_uses(step.op) for step in self.steps)
