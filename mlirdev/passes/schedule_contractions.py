@@ -24,6 +24,8 @@ from mlirdev.target import Target
 
 NAME = "schedule-contractions"
 
+_RESHAPES = frozenset({"memref.collapse_shape", "memref.expand_shape", "memref.cast"})
+
 
 def run(module: ir.Module, target: Target, *, least_work: int = 4096) -> None:
     for op in [op for op in walk(kernel_function(module)) if is_nest(op) and not _is_parallel(op)]:
@@ -145,7 +147,14 @@ def zero_fill_before(op: Any, memref: Any) -> Any | None:
 
 
 def _is_all_of(memref: Any, root: Any) -> bool:
-    if memref == root:
+    if _reshaped_from(memref) == root:
         return True
     static = memref.type.has_static_shape and root.type.has_static_shape
     return bool(static and math.prod(memref.type.shape) == math.prod(root.type.shape))
+
+
+def _reshaped_from(memref: Any) -> Any:
+    """The buffer of which this one has the same elements in another shape."""
+    while (op := defining_op(memref)) is not None and op.name in _RESHAPES:
+        memref = op.operands[0]
+    return memref
