@@ -39,7 +39,7 @@ from mlirdev.passes.build import (
     subtract,
     unflatten,
 )
-from mlirdev.passes.gemm import loops
+from mlirdev.passes.contraction_blocks import loops
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import Packer, divides, is_one
 from mlirdev.passes.register_tile import RegisterTile

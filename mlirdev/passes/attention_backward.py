@@ -26,7 +26,7 @@ from typing import Any
 from mlirdev.passes.attention import Blocks, Panels
 from mlirdev.passes.attention_op import AttentionOp, Operand
 from mlirdev.passes.build import Index, add, divide_up, for_loop, minimum, multiply, product, subtract, unflatten
-from mlirdev.passes.gemm import loops
+from mlirdev.passes.contraction_blocks import loops
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import divides
 from mlirdev.passes.vectors import binary, compare, select

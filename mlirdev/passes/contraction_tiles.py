@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mlirdev.passes.build import Index, divide_up
 from mlirdev.target import Target
@@ -36,20 +36,26 @@ GEMM = (
 _LEAST_TASKS = 8
 # Smaller tasks would spend their time packing.
 _LEAST_ROWS = 128
-_LEAST_VECTORS = 4
+_LEAST_COLUMNS = 64
 
 
 @dataclass(frozen=True)
-class GemmPlan:
+class TaskSizes:
+    """Rows and columns of C per task, and how much of k per block."""
+
+    rc: int
+    nc: int
+    kc: int
+
+
+@dataclass(frozen=True)
+class GemmPlan(TaskSizes):
     """Tiles for one shape. A panel of packed B is `kc` rows of `nr` elements, one of packed A `kc` rows of `mr`, and a
     row more keeps panels from lying at the same place in the cache."""
 
     lanes: int
     mr: int
     vectors: int
-    kc: int
-    rc: int
-    nc: int
     mc: int
     unroll: int
 
@@ -73,7 +79,7 @@ class GemmPlan:
 def plan_gemm(sizes: tuple[Index, Index, Index, Index], bits: int, target: Target, *, whole_tiles: bool) -> GemmPlan:
     """The plan of a batch × m × n × k product of elements of this many bits; sizes may be run-time. `whole_tiles`: a
     register tile has no fewer rows than the table says."""
-    batch, m, n, k = sizes
+    _, m, n, k = sizes
     width = target.vector_bits or 256
     row = next(row for row in GEMM if row.vector_bits <= width)
     lanes = max(width // bits, 1)
@@ -82,8 +88,8 @@ def plan_gemm(sizes: tuple[Index, Index, Index, Index], bits: int, target: Targe
     kc = row.kc_bytes * 8 // bits
     kc = _even_share(k, kc, lanes)
     unroll = row.unroll if isinstance(k, int) and k % row.unroll == 0 and kc % row.unroll == 0 else 1
-    plan = GemmPlan(lanes, mr, vectors, kc, row.rc, row.nc, row.mc, unroll)
-    return _with_tasks(plan, batch, m, n)
+    rc, nc = _task(sizes, (row.rc, row.nc), (mr, lanes * vectors))
+    return GemmPlan(rc, nc, kc, lanes, mr, vectors, min(row.mc // mr * mr, rc), unroll)
 
 
 def _height(m: Index, most: int) -> int:
@@ -95,19 +101,21 @@ def _height(m: Index, most: int) -> int:
     return min(range(most, most - 3, -1), key=lambda rows: divide_up(m, rows) * rows)
 
 
-def _with_tasks(plan: GemmPlan, batch: Index, m: Index, n: Index) -> GemmPlan:
-    """The plan with tasks small enough that there are some for each thread, as even as tiles allow."""
-    rc, nc = _even_share(m, plan.rc, plan.mr), _even_share(n, plan.nc, plan.nr)
+def _task(sizes: tuple[Index, Index, Index, Index], most: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
+    """Rows and columns of a task, multiples of a tile's, as even as that allows: no more than `most`, and less where
+    there would be few tasks."""
+    batch, m, n, _ = sizes
+    rc, nc = _even_share(m, most[0], tile[0]), _even_share(n, most[1], tile[1])
     known = batch if isinstance(batch, int) else 1
     while isinstance(m, int) and isinstance(n, int) and known * divide_up(m, rc) * divide_up(n, nc) < _LEAST_TASKS:
-        may_be_narrower, may_be_lower = nc > _LEAST_VECTORS * plan.lanes, rc > _LEAST_ROWS
+        may_be_narrower, may_be_lower = nc > _LEAST_COLUMNS, rc > _LEAST_ROWS
         if may_be_narrower and (nc >= rc or not may_be_lower):
-            nc = _even_share(n, nc - plan.nr, plan.nr)
+            nc = _even_share(n, nc - tile[1], tile[1])
         elif may_be_lower:
-            rc = _even_share(m, rc - plan.mr, plan.mr)
+            rc = _even_share(m, rc - tile[0], tile[0])
         else:
             break
-    return replace(plan, rc=rc, nc=nc, mc=min(plan.mc // plan.mr * plan.mr, rc))
+    return rc, nc
 
 
 def _even_share(size: Index, most: int, step: int) -> int:

@@ -30,7 +30,7 @@ from mlirdev.passes.build import (
     subtract,
 )
 from mlirdev.passes.contraction import Contraction
-from mlirdev.passes.gemm import Epilogue, base_of, loops
+from mlirdev.passes.contraction_blocks import Epilogue, base_of, loops
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import as_one, create_mask, divides, is_one, splat
 from mlirdev.target import Target

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlirdev.passes.build import Index, add, as_value, for_loop, multiply, unflatten
 from mlirdev.passes.contraction import Contraction
-from mlirdev.passes.gemm import Span
+from mlirdev.passes.contraction_blocks import Span
 from mlirdev.passes.linear import LinearAccess, is_linear, linearize
 from mlirdev.passes.loop_emission import clone_body, load, store
 from mlirdev.passes.nests import VIEWS, Access, Nest, is_nest, read_nest

@@ -18,8 +18,7 @@ A is read in place otherwise. Rows past the last one are clamped to it: they com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torch_mlir import ir
@@ -36,152 +35,93 @@ from mlirdev.passes.build import (
     multiply,
     product,
     subtract,
-    unflatten,
 )
 from mlirdev.passes.contraction import Contraction
+from mlirdev.passes.contraction_blocks import Block, BlockedContraction, Epilogue, alloc
 from mlirdev.passes.contraction_tiles import plan_gemm
-from mlirdev.passes.linear import LinearAccess
-from mlirdev.passes.ops import constant, emit
+from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import Packer, create_mask, divides, is_one, splat
 from mlirdev.target import Target
 
-Span = tuple[Index, Index]  # from the first one until before the end
 ElementReader = Callable[[Index], Iterable[Any]]  # scalars of A, one per row of the tile, given k
-Epilogue = Callable[[list[Index], Span, Span], None]  # batch coordinates, rows, columns
+
+_FEW_ROWS = 8
 
 
-class Gemm:
-    """Writes one contraction at the current insertion point. `zero_init`: C's old contents don't count."""
-
+class Gemm(BlockedContraction):
     def __init__(self, contraction: Contraction, target: Target, zero_init: bool, epilogue: Epilogue | None) -> None:
-        self.contraction = contraction
-        self.zero_init = zero_init
-        self.epilogue = epilogue
-        self.m, self.n, self.k = (contraction.extents(d) for d in (contraction.m, contraction.n, contraction.k))
-        self.rows, self.columns, self.depth = product(self.m), product(self.n), product(self.k)
-        self.element = contraction.c.element_type
-        # Where A's rows aren't runs along k, a tile would read a cache line per row or, worse, per k.
-        self.packs_a = not is_one(contraction.a.strides[contraction.k[-1]]) and not _is_at_most(self.rows, 8)
-        sizes = product(contraction.extents(contraction.batch)), self.rows, self.columns, self.depth
+        c = contraction
+        self.element = c.c.element_type
+        self.packs_a = _packs_left(c)
+        sizes = product(c.extents(c.batch)), product(c.extents(c.m)), product(c.extents(c.n)), product(c.extents(c.k))
         self.tiles = plan_gemm(sizes, self.element.width, target, whole_tiles=self.packs_a)
         self.vector = ir.VectorType.get([self.tiles.lanes], self.element)
+        super().__init__(contraction, zero_init, epilogue, self.tiles)
 
-    def emit(self) -> None:
-        t, c = self.tiles, self.contraction
-        self.a, self.b, self.c = c.a.flat(), c.b.flat(), c.c.flat()
+    def prepare(self) -> None:
+        t = self.tiles
         # A row more than needed: the last run of a row may be written beyond its end.
-        self.packed_b = self._alloc(t.panels * t.b_panel + t.nr + t.lanes)
-        self.packed_a = self._alloc(t.mc // t.mr * t.a_panel) if self.packs_a else None
+        self.packed_b = alloc(t.panels * t.b_panel + t.nr + t.lanes, self.element)
+        self.packed_a = alloc(t.mc // t.mr * t.a_panel, self.element) if self.packs_a else None
         self.zero = splat(self.vector, 0.0)
-        sizes = [*c.extents(c.batch), divide_up(self.columns, t.nc), divide_up(self.rows, t.rc)]
-        with for_loop(0, product(sizes), parallel=True) as task:
-            *batch, column, row = unflatten(task.iv, sizes)
-            first_column, first_row = multiply(column, t.nc), multiply(row, t.rc)
-            rows = first_row, minimum(add(first_row, t.rc), self.rows)
-            columns = first_column, minimum(add(first_column, t.nc), self.columns)
-            with loops(c.extents(c.outer_k)) as outer, for_loop(0, self.depth, t.kc) as pc:
-                fixed = {**dict(zip(c.batch, batch, strict=True)), **dict(zip(c.outer_k, outer, strict=True))}
-                self._block(fixed, [*outer, pc.iv], rows, columns, batch)
-            if self.epilogue and not self._is_one_block:
-                self.epilogue(batch, rows, columns)
-
-    def _alloc(self, size: int) -> Any:
-        segments = ir.DenseI32ArrayAttr.get([0, 0])
-        return emit("memref.alloc", [ir.MemRefType.get([size], self.element)], operandSegmentSizes=segments)
 
     def _packer_of_b(self) -> Packer:
         t, c = self.tiles, self.contraction
         k_strides, strides = ([c.b.strides[d] for d in dims] for dims in (c.k, c.n))
-        return Packer(self.b, k_strides, self.k, strides, self.n, self.packed_b, t.nr, t.lanes, t.b_panel)
+        sizes = c.extents(c.k), c.extents(c.n)
+        return Packer(self.b, k_strides, sizes[0], strides, sizes[1], self.packed_b, t.nr, t.lanes, t.b_panel)
 
     def _packer_of_a(self) -> Packer:
         t, c = self.tiles, self.contraction
         k_strides, strides = ([c.a.strides[d] for d in dims] for dims in (c.k, c.m))
-        return Packer(self.a, k_strides, self.k, strides, self.m, self.packed_a, t.mr, t.mr, t.a_panel)
+        sizes = c.extents(c.k), c.extents(c.m)
+        return Packer(self.a, k_strides, sizes[0], strides, sizes[1], self.packed_a, t.mr, t.mr, t.a_panel)
 
-    @property
-    def _is_one_block(self) -> bool:
-        return all(is_one(count) for count in self._step_counts())
-
-    def _block(
-        self, fixed: dict[int, Index], steps: list[Index], rows: Span, columns: Span, batch: list[Index]
-    ) -> None:
-        """One K block of one task."""
+    def block(self, block: Block) -> None:
         t = self.tiles
-        pc = steps[-1]
-        depth = minimum(subtract(self.depth, pc), t.kc) if not divides(t.kc, self.depth) else t.kc
-        bases = [base_of(access, fixed) for access in (self.contraction.a, self.contraction.b, self.contraction.c)]
-        panels = divide_up(subtract(columns[1], columns[0]), t.nr)
-        self._packer_of_b().pack(bases[1], columns[0], panels, pc, depth)
-        is_first = self._is_first(steps)
-        with for_loop(*rows, t.mc) as ic:
-            last = minimum(add(ic.iv, t.mc), rows[1])
+        panels = divide_up(subtract(block.columns[1], block.columns[0]), t.nr)
+        self._packer_of_b().pack(block.bases[1], block.columns[0], panels, block.pc, block.depth)
+        with for_loop(*block.rows, t.mc) as ic:
+            last = minimum(add(ic.iv, t.mc), block.rows[1])
             if self.packs_a:
                 tiles = divide_up(subtract(last, ic.iv), t.mr)
-                self._packer_of_a().pack(bases[0], ic.iv, tiles, pc, depth)
+                self._packer_of_a().pack(block.bases[0], ic.iv, tiles, block.pc, block.depth)
             with for_loop(0, panels) as jb, for_loop(ic.iv, last, t.mr) as row:
-                column = add(columns[0], multiply(jb.iv, t.nr))
-                self._tile(
-                    bases, multiply(jb.iv, t.b_panel), (subtract(row.iv, ic.iv), row.iv), column, pc, depth, is_first
-                )
-            if self.epilogue and self._is_one_block:
-                self.epilogue(batch, (ic.iv, last), columns)
-
-    def _is_first(self, steps: list[Index]) -> Any:
-        """Whether this is the first block along k: then C is overwritten. None: always."""
-        many = [s for s, size in zip(steps, self._step_counts(), strict=True) if not is_one(size)]
-        if not self.zero_init:
-            return constant(_i1(), 0)
-        result = None
-        for step in many:
-            here = emit("arith.cmpi", [_i1()], [step, as_value(0)], predicate=_equal())
-            result = here if result is None else emit("arith.andi", [_i1()], [result, here])
-        return result
-
-    def _step_counts(self) -> list[Index]:
-        counts = self.contraction.extents(self.contraction.outer_k)
-        blocks = divide_up(self.depth, self.tiles.kc) if isinstance(self.depth, int) else -1
-        return [*counts, blocks]
+                column = add(block.columns[0], multiply(jb.iv, t.nr))
+                self._tile(block, multiply(jb.iv, t.b_panel), (subtract(row.iv, ic.iv), row.iv), column)
+            if self.epilogue and self.is_one_block:
+                self.epilogue(block.batch, (ic.iv, last), block.columns)
 
     # --- the register tile --------------------------------------------------------------------------
 
-    def _tile(
-        self,
-        bases: list[Index],
-        panel: Any,
-        row: tuple[Index, Index],
-        column: Index,
-        pc: Index,
-        depth: Index,
-        is_first: Any,
-    ) -> None:
-        """A register tile; `row` is its first one in the packed block and in C."""
+    def _tile(self, block: Block, panel: Index, row: tuple[Index, Index], column: Index) -> None:
+        """A register tile; `row` is its first one in the packed rows and in C."""
         t, c = self.tiles, self.contraction
         rows = self._row_numbers(row[1])
-        c_rows = [add(bases[2], c.offset(c.c, c.m, r)) for r in rows]
+        c_rows = [add(block.bases[2], c.offset(c.c, c.m, r)) for r in rows]
         places = [(c_row, add(column, v * t.lanes)) for c_row in c_rows for v in range(t.vectors)]
         masks = None
         if not divides(t.nr, self.columns):
             masks = [create_mask(t.lanes, subtract(self.columns, add(column, v * t.lanes))) for v in range(t.vectors)]
         for c_row, j in places:
             prefetch(self.c, add(c_row, j))
-        read_a = self._packed_reader(row, rows) if self.packs_a else self._reader(bases[0], rows, pc)
-        with for_loop(0, depth, t.unroll, [self.zero] * len(places)) as k:
+        read_a = self._packed_reader(row, rows) if self.packs_a else self._reader(block, rows)
+        with for_loop(0, block.depth, t.unroll, [self.zero] * len(places)) as k:
             acc = k.carried
             for u in range(t.unroll):
                 at = add(k.iv, u)
                 acc = self._rank_one_update(acc, read_a(at), add(panel, multiply(at, t.nr)))
             k.yields = acc
-        results = self._added_to_c(k.results, places, masks, is_first)
+        results = self._added_to_c(k.results, places, masks, block.is_first)
         for number, ((c_row, j), value) in enumerate(zip(places, results, strict=True)):
             self._store(value, add(c_row, j), masks[number % t.vectors] if masks else None)
 
-    def _reader(self, base: Index, rows: list[Index], pc: Index) -> ElementReader:
+    def _reader(self, block: Block, rows: list[Index]) -> ElementReader:
         """A's elements of these rows, given k in the block."""
         c = self.contraction
-        starts = [add(base, c.offset(c.a, c.m, row)) for row in rows]
+        starts = [add(block.bases[0], c.offset(c.a, c.m, row)) for row in rows]
         stride = c.a.strides[c.k[-1]]
-        return lambda k: (self._element(self.a, add(start, multiply(add(pc, k), stride))) for start in starts)
+        return lambda k: (self._element(self.a, add(start, multiply(add(block.pc, k), stride))) for start in starts)
 
     def _packed_reader(self, row: tuple[Index, Index], rows: list[Index]) -> ElementReader:
         t = self.tiles
@@ -252,32 +192,9 @@ def prefetch(memref: Any, at: Index) -> None:
     emit("memref.prefetch", [], [memref, as_value(at)], **{n: ir.Attribute.parse(v) for n, v in attributes.items()})
 
 
-@contextmanager
-def loops(extents: Sequence[Index], *, parallel: bool = False) -> Iterator[list[Index]]:
-    """Nested loops from 0; yields their variables, 0 for a loop of one."""
-    with ExitStack() as stack:
-        yield [0 if is_one(e) else stack.enter_context(for_loop(0, e, parallel=parallel)).iv for e in extents]
-
-
-def base_of(access: LinearAccess, fixed: dict[int, Index]) -> Index:
-    """Where an access is while these dims stand at these positions and all others at 0."""
-    offset = access.offset
-    for d, position in fixed.items():
-        offset = add(offset, multiply(position, access.strides[d]))
-    return offset
-
-
-def _is_at_most(size: Index, most: int) -> bool:
-    return isinstance(size, int) and size <= most
-
-
-def _i(width: int) -> Any:
-    return ir.IntegerType.get_signless(width)
-
-
-def _i1() -> Any:
-    return _i(1)
-
-
-def _equal() -> Any:
-    return ir.IntegerAttr.get(_i(64), 0)
+def _packs_left(c: Contraction) -> bool:
+    """Whether A is packed: where its rows aren't runs along k, a tile would read a cache line for each k, and where its
+    elements are narrow, extend each for every tile of columns. A few rows are left where they are."""
+    rows = product(c.extents(c.m))
+    has_few_rows = isinstance(rows, int) and rows <= _FEW_ROWS
+    return not has_few_rows and (not is_one(c.a.strides[c.k[-1]]) or c.a.element_type != c.c.element_type)
