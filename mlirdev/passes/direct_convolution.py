@@ -44,8 +44,8 @@ from mlirdev.passes.build import (
     unflatten,
 )
 from mlirdev.passes.contraction import Contraction
+from mlirdev.passes.contraction_blocks import base_of, loops
 from mlirdev.passes.epilogue import EpilogueEmitter
-from mlirdev.passes.gemm import base_of, loops
 from mlirdev.passes.linear import flatten
 from mlirdev.passes.loop_emission import store
 from mlirdev.passes.ops import emit
