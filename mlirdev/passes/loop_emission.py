@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from torch_mlir import ir
 
-from mlirdev.passes.build import PARALLEL
+from mlirdev.passes.build import Index, for_loop
 from mlirdev.passes.loop_tree import Loop, Tree
 from mlirdev.passes.nests import Access, Nest
 from mlirdev.passes.ops import emit, index_constant
+from mlirdev.passes.partial_sums import MOST, Pieces, combine, combiner, cut, identity
 
 # Sums and products may be reordered, as PyTorch's own vectorised loops do; nothing may assume away NaN or infinity.
 _REORDERED = frozenset({"arith.addf", "arith.mulf"})
@@ -25,13 +26,16 @@ _EXTREMA = frozenset({"arith.maximumf", "arith.minimumf"})
 _EITHER_ZERO = "#arith.fastmath<nsz>"
 
 
+Key: TypeAlias = tuple[Nest, int]  # a nest and the number of one of its outputs
+
+
 class LoopEmitter:
     """Emits at the current insertion point. `stand_ins` maps a temporary to a smaller one and the dims it lacks."""
 
     def __init__(self, stand_ins: Mapping[Any, tuple[Any, tuple[int, ...]]] | None = None) -> None:
         self._stand_ins = stand_ins or {}
         self._ivs: defaultdict[Nest, dict[int, Any]] = defaultdict(dict)
-        self._carried: dict[tuple[Nest, int], Any] = {}
+        self._carried: dict[Key, Any] = {}
         self._known: dict[tuple[Any, ...], Any] = {}
 
     def emit(self, tree: Tree) -> None:
@@ -50,28 +54,43 @@ class LoopEmitter:
         for key in entering:
             self._carried[key] = self._load(key[0], key[0].outputs[key[1]])
         outside = dict(self._known)
-        self._forget(loop.nests)
-        bounds = [index_constant(0), _as_value(loop.extent), index_constant(1)]
-        initial = [self._carried[key] for key in carried]
-        op = ir.Operation.create("scf.for", results=[v.type for v in initial], operands=[*bounds, *initial], regions=1)
-        if loop.is_parallel:
-            op.attributes[PARALLEL] = ir.UnitAttr.get()
-        index_type = ir.IndexType.get()
-        block = ir.Block.create_at_start(op.regions[0], [index_type, *(v.type for v in initial)])
-        iv, *inside = block.arguments
-        self._carried.update(zip(carried, inside, strict=True))
-        for nest in loop.nests:
-            self._ivs[nest][nest.order[loop.level]] = iv
-        with ir.InsertionPoint(block):
-            for child in loop.children:
-                self.emit(child)
-            emit("scf.yield", [], [self._carried[key] for key in carried])
+        pieces = cut(loop, entering) if _is_in_function() else None
+        if pieces is None:
+            self._emit_range(loop, carried, 0, loop.extent, parallel=loop.is_parallel)
+        else:
+            self._emit_pieces(loop, carried, pieces)
         self._known = outside
         self._forget(loop.nests)
-        self._carried.update(zip(carried, op.results, strict=True))
         for key in entering:
             nest, output = key
             self._store(nest, nest.outputs[output], self._carried.pop(key))
+
+    def _emit_range(self, loop: Loop, carried: list[Key], first: Index, last: Index, *, parallel: bool = False) -> None:
+        """The iterations from the first until before the last."""
+        self._forget(loop.nests)
+        with for_loop(first, last, carried=[self._carried[key] for key in carried], parallel=parallel) as written:
+            self._carried.update(zip(carried, written.carried, strict=True))
+            for nest in loop.nests:
+                self._ivs[nest][nest.order[loop.level]] = written.iv
+            for child in loop.children:
+                self.emit(child)
+            written.yields = [self._carried[key] for key in carried]
+        self._carried.update(zip(carried, written.results, strict=True))
+
+    def _emit_pieces(self, loop: Loop, sums: list[Key], pieces: Pieces) -> None:
+        """See partial_sums.py."""
+        totals = [self._carried[key] for key in sums]
+        combiners = [combiner(*key) for key in sums]
+        parts = [_alloc([MOST], total.type) for total in totals]
+        with for_loop(0, pieces.count, parallel=True) as piece:
+            self._carried.update((key, identity(op)) for key, op in zip(sums, combiners, strict=True))
+            self._emit_range(loop, sums, *pieces.span(piece.iv))
+            for key, part in zip(sums, parts, strict=True):
+                store(self._carried[key], part, [piece.iv])
+        with for_loop(0, pieces.count, carried=totals) as piece:
+            found = [load(part, [piece.iv]) for part in parts]
+            piece.yields = [combine(*both) for both in zip(combiners, piece.carried, found, strict=True)]
+        self._carried.update(zip(sums, piece.results, strict=True))
 
     def _carried_by(self, nest: Nest, level: int) -> list[tuple[Nest, int]]:
         """The outputs of a nest that stay in place while the loop at `level`, and those within, run."""
@@ -150,6 +169,16 @@ def clone_body(nest: Nest, values: dict[Any, Any], ivs: Mapping[int, Any]) -> li
     raise ValueError("a linalg body has no yield")
 
 
+def _is_in_function() -> bool:
+    """Whether what is written now runs once."""
+    return bool(ir.InsertionPoint.current.block.owner.operation.name == "func.func")
+
+
+def _alloc(shape: Sequence[int], type_: Any) -> Any:
+    segments = ir.DenseI32ArrayAttr.get([0, 0])
+    return emit("memref.alloc", [ir.MemRefType.get(shape, type_)], operandSegmentSizes=segments)
+
+
 def _out_argument(nest: Nest, block: Any, output: int) -> Any:
     return block.arguments[len(nest.inputs) + output]
 
@@ -179,10 +208,6 @@ def _nested(op: Any) -> list[Any]:
     if not op.regions:
         return [op]
     return [op, *(n for region in op.regions for block in region.blocks for o in block for n in _nested(o.operation))]
-
-
-def _as_value(extent: Any) -> Any:
-    return index_constant(extent) if isinstance(extent, int) else extent
 
 
 def emit_index(expr: Any, ivs: Mapping[int, Any]) -> Any:

@@ -31,10 +31,21 @@ class Loop:
     @property
     def is_parallel(self) -> bool:
         """Whether no iteration touches what another one writes, but for temporaries that shrink along this loop."""
-        pairs = ((a, b) for a in self.nests for b in self.nests)
-        return all(nest.parallel[nest.order[self.level]] for nest in self.nests) and all(
-            _can_share(a, b, self.level) for a, b in pairs
+        return self.is_parallel_apart_from(())
+
+    def is_parallel_apart_from(self, sums: Sequence[Access]) -> bool:
+        """The same where these outputs of its nests are reduced along it, and don't count."""
+        summing = [nest for nest in self.nests if any(out is s for out in nest.outputs for s in sums)]
+        if not all(nest.parallel[nest.order[self.level]] or nest in summing for nest in self.nests):
+            return False
+        conflicts = (
+            (first, a, second, b)
+            for first in self.nests
+            for second in self.nests
+            for a, b in _conflicting_accesses(first, second)
+            if not (a is b and any(a is s for s in sums))
         )
+        return all(_is_aligned(*conflict, self.level) for conflict in conflicts)
 
 
 Tree: TypeAlias = "Loop | Nest"

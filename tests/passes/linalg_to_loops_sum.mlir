@@ -1,0 +1,27 @@
+// RUN: mlirdev opt --pass-pipeline=linalg-to-loops %s | filecheck %s
+
+// A long sum is made in pieces, which are independent, and added up in order from its initial value.
+
+// CHECK-LABEL: func.func @kernel
+// CHECK-SAME: %[[X:.*]]: memref<100000xf32>, %[[Y:.*]]: memref<f32>)
+func.func @kernel(%x: memref<100000xf32>, %y: memref<f32>) {
+  // CHECK: %[[START:.*]] = memref.load %[[Y]][]
+  // CHECK: %[[PARTS:.*]] = memref.alloc() : memref<64xf32>
+  // CHECK: scf.for %[[P:.*]] = %c0{{.*}} to %c13
+  // CHECK: %[[FIRST:.*]] = arith.muli %[[P]], %c8192
+  // CHECK: %[[END:.*]] = arith.addi %[[FIRST]], %c8192
+  // CHECK: %[[LAST:.*]] = arith.minsi %[[END]], %c100000
+  // CHECK: %[[PART:.*]] = scf.for %{{.*}} = %[[FIRST]] to %[[LAST]] {{.*}} iter_args(%{{.*}} = %[[ZERO:.*]])
+  // CHECK: memref.store %[[PART]], %[[PARTS]][%[[P]]]
+  // CHECK: {mlirdev.parallel}
+  // CHECK: %[[SUM:.*]] = scf.for %[[Q:.*]] = %c0{{.*}} to %c13{{.*}} iter_args(%[[SO_FAR:.*]] = %[[START]])
+  // CHECK: %[[ONE:.*]] = memref.load %[[PARTS]][%[[Q]]]
+  // CHECK: arith.addf %[[SO_FAR]], %[[ONE]]
+  // CHECK: memref.store %[[SUM]], %[[Y]][]
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%x : memref<100000xf32>) outs(%y : memref<f32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  }
+  return
+}
