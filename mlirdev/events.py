@@ -73,7 +73,8 @@ class SpecMiss(Event):
 
 @dataclass(frozen=True, slots=True)
 class GraphCompiled(Event):
-    """A graph missed the graph cache. `reason` says in words what differed from the nearest cached one."""
+    """A graph missed the graph cache. `reason` says in words what differed from the nearest cached one; `stages` are
+    seconds of work (compile_time.STAGES), over all workers, where `seconds` is what the program waited."""
 
     graph: str = ""
     reason: str = ""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mlirdev import events
+from mlirdev.compile_time import STAGES
 from mlirdev.report import Report, Section
 
 # Every counter with what it counts, in the order of the report.
@@ -52,6 +53,7 @@ class Counters:
             self._sums: dict[str, float] = {name: 0.0 if name.endswith("_s") else 0 for name in COUNTERS}
             self._fallbacks: dict[str, int] = {}
             self._syncs: dict[str, int] = {}
+            self._stages: dict[str, float] = dict.fromkeys(STAGES, 0.0)
 
     def add(self, **amounts: float) -> None:
         """Add to several counters at once: `counters.add(launches=12, execute_s=0.003)`."""
@@ -67,9 +69,16 @@ class Counters:
         with self._lock:
             self._syncs[cause] = self._syncs.get(cause, 0) + 1
 
+    def compiling(self, seconds: dict[str, float]) -> None:
+        """Add seconds of compiling, by stage."""
+        with self._lock:
+            for stage, amount in seconds.items():
+                self._stages[stage] += amount
+
     def copy(self) -> dict[str, Any]:
         with self._lock:
-            return {**self._sums, "fallbacks": dict(self._fallbacks), "syncs": dict(self._syncs)}
+            by_kind = {"fallbacks": dict(self._fallbacks), "syncs": dict(self._syncs)}
+            return {**self._sums, **by_kind, "compile_stages": dict(self._stages)}
 
 
 counters = Counters()
@@ -84,8 +93,8 @@ def gauge(name: str, read: Callable[[], int], reset: Callable[[], None] | None =
 
 
 def snapshot() -> dict[str, Any]:
-    """Every metric by name, now. `fallbacks` is a dict by op and `syncs` one by cause; seconds end in `_s`, bytes in
-    `_bytes`."""
+    """Every metric by name, now. `fallbacks` is a dict by op, `syncs` one by cause and `compile_stages` one of seconds
+    of work by stage, over all workers; seconds end in `_s`, bytes in `_bytes`."""
     readings = {name: _gauges[name][0]() if name in _gauges else 0 for name in GAUGES}
     return {**counters.copy(), **readings}
 
@@ -104,6 +113,11 @@ def report() -> Report:
     described = {**COUNTERS, **GAUGES}
     rows = tuple((name, format_value(name, now[name]), described[name]) for name in described)
     sections = [Section("Metrics", ("metric", "value", "what it is"), rows)]
+    if any(now["compile_stages"].values()):
+        stages = tuple((stage, f"{now['compile_stages'][stage]:.3f} s", what) for stage, what in STAGES.items())
+        sections.append(
+            Section("Compiling: seconds of work, over all workers", ("stage", "seconds", "what it is"), stages)
+        )
     if now["fallbacks"]:
         sections.append(Section("Fallbacks to the CPU", ("op", "times"), _by_count(now["fallbacks"])))
     if now["syncs"]:
@@ -153,6 +167,7 @@ def _listen(event: events.Event) -> None:
             kernel_cache_hits=event.kernels - event.kernels_compiled,
             compile_s=event.seconds,
         )
+        counters.compiling(event.stages)
     elif isinstance(event, events.SpecMiss):
         counters.add(spec_misses=1)
     elif isinstance(event, events.Fallback):

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
+from mlirdev import compile_time
 from mlirdev.compiler import cache, fingerprint, verdicts
 from mlirdev.compiler.chosen import chosen_target
 from mlirdev.compiler.difference import describe, describe_marks, nearest
@@ -75,6 +76,7 @@ def _compile(
 
 def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
     start = time.perf_counter()
+    compile_time.take()
     name = "g_" + hashlib.sha256(str(graph).encode()).hexdigest()[:8]
     if options.compile == "reference":
         return _reference(graph, name)
@@ -82,7 +84,8 @@ def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
     progress = Progress(f"{len(graph.nodes)} ops", where)
     compilation = Compilation(graph, target, name, progress.tick)
     compiled, from_disk = _plan(compilation)
-    kernels = _link(compilation, compiled)
+    with compile_time.spent("link"):
+        kernels = _link(compilation, compiled)
     seconds = time.perf_counter() - start
     progress.done(seconds)
     emit(
@@ -96,7 +99,7 @@ def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
             from_disk=from_disk,
             generalised=graph.syms > 0,
             seconds=seconds,
-            stages=compilation.stages,
+            stages=compile_time.take(),
         )
     )
     return Executable(name, graph, compiled.plan, compiled.signatures, kernels, compiled.host)

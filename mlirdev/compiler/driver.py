@@ -10,12 +10,10 @@ The stages themselves are in `stages.py` and run in workers.
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import ParamSpec, TypeVar
 
 from mlirdev.compiler import cache, reproducer, verdicts
 from mlirdev.compiler.chosen import needs_this_process
@@ -32,8 +30,6 @@ from mlirdev.options import options
 from mlirdev.plan import Launch, Plan
 from mlirdev.target import Target
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Tick = Callable[[float, int], None]
 
 
@@ -53,18 +49,17 @@ class Compilation:
     objects: dict[str, Back] = field(default_factory=dict)
     compiled: int = 0
     failed: bool = False
-    stages: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> cache.CompiledPlan:
         """Compile until every node is either in a kernel or on the host."""
         self.host.update(verdicts.known_unlowerable(self.graph, self.target))
         while True:
             parts = split(self.graph, frozenset(self.host))
-            fronts = self._timed("front", self._fronts, parts)
+            fronts = self._fronts(parts)
             if fronts is None:
                 continue
             plan = join(self.graph, parts, {i: _keyed(front, self.target) for i, front in fronts.items()})
-            if self._timed("back", self._backs, list(fronts.values()), plan):
+            if self._backs(list(fronts.values()), plan):
                 signatures = {key: self.objects[key].signature for key in plan.kernels}
                 return cache.CompiledPlan(plan, signatures, dict(self.host))
 
@@ -159,13 +154,6 @@ class Compilation:
             CompileWarning,
             stacklevel=2,
         )
-
-    def _timed(self, stage: str, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        start = time.perf_counter()
-        try:
-            return fn(*args, **kwargs)
-        finally:
-            self.stages[stage] = self.stages.get(stage, 0.0) + time.perf_counter() - start
 
 
 @lru_cache

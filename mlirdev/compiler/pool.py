@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import IO, Any
 
+from mlirdev import compile_time
 from mlirdev.compiler.jobs import Job
 from mlirdev.errors import MlirdevError
 from mlirdev.options import options
@@ -123,7 +124,9 @@ class Pool:
     def _receive(self, worker: _Worker, ready: bool) -> object:
         if ready:
             try:
-                return worker.connection.recv()[1]
+                answer, seconds = worker.connection.recv()
+                compile_time.add(seconds)
+                return answer
             except (EOFError, OSError):
                 code = worker.process.wait()
                 died = WorkerDied(_how(code), worker.last_words(), code < 0 and -code not in _OWN_SIGNALS)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from mlirdev.compile_time import spent
 from mlirdev.events import Observer, no_observer
 from mlirdev.graph import Graph
 from mlirdev.plan import Plan, Signature
@@ -44,28 +45,35 @@ class Back:
 
 def front(graph: Graph, target: Target, observe: Observer = no_observer) -> Front | Refused:
     """Graph → linalg → kernel groups and a plan. Raises LoweringError or PassError."""
-    from mlirdev.importer import import_graph, unsupported
-    from mlirdev.passes.forming import form_groups
-    from mlirdev.passes.runner import run_graph_pipeline
+    with spent("start"):
+        from mlirdev.importer import import_graph, unsupported
+        from mlirdev.passes.forming import form_groups
+        from mlirdev.passes.runner import run_graph_pipeline
 
     observe("graph", "recorded", lambda: str(graph), 0.0)
-    reasons = {n: unsupported(node, graph.specs) for n, node in enumerate(graph.nodes)}
-    if any(reasons.values()):
-        return Refused({n: reason for n, reason in reasons.items() if reason})
-    module = import_graph(graph, _context(), observe)
-    run_graph_pipeline(module, target, observe)
-    formed = form_groups(module, target, graph)
+    with spent("import"):
+        reasons = {n: unsupported(node, graph.specs) for n, node in enumerate(graph.nodes)}
+        if any(reasons.values()):
+            return Refused({n: reason for n, reason in reasons.items() if reason})
+        module = import_graph(graph, _context(), observe)
+    with spent("graph passes"):
+        run_graph_pipeline(module, target, observe)
+    with spent("forming"):
+        formed = form_groups(module, target, graph)
     observe("plan", "formed", lambda: str(formed.plan), 0.0)
     return Front(formed.kernels, formed.plan)
 
 
 def back(source: KernelSource, key: str, target: Target, observe: Observer = no_observer) -> Back:
     """Kernel on tensors → LLVM → object code. Raises PassError."""
-    from mlirdev.jit import emit_object
-    from mlirdev.passes.lower import lower_kernel, to_llvm_ir
+    with spent("start"):
+        from mlirdev.jit import emit_object
+        from mlirdev.passes.lower import lower_kernel, to_llvm_ir
 
     lowered = lower_kernel(source, target, observe)
-    code = emit_object(to_llvm_ir(lowered.module), lowered.signature, entry_symbol(key), target, observe)
+    with spent("translation"):
+        text = to_llvm_ir(lowered.module)
+    code = emit_object(text, lowered.signature, entry_symbol(key), target, observe)
     return Back(code, lowered.signature)
 
 

@@ -1,9 +1,9 @@
 """A compile worker: `python -m mlirdev.compiler.worker FD LOG`, torch-free and long-lived.
 
 It reads pickled jobs from the connection on file descriptor FD and answers each with its result or the
-exception; lines of the log go to descriptor LOG, the program's standard error. It has a session of its own,
-is deaf to Ctrl-C, and leaves when the parent's end closes: MLIR or LLVM may abort here without harm to
-anybody's program.
+exception, and the seconds it took by stage; lines of the log go to descriptor LOG, the program's standard
+error. It has a session of its own, is deaf to Ctrl-C, and leaves when the parent's end closes: MLIR or LLVM
+may abort here without harm to anybody's program.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 import time
 from multiprocessing.connection import Connection
 
-from mlirdev import logs
+from mlirdev import compile_time, logs
 from mlirdev.compiler.jobs import Job
 
 _PARENT_POLL_S = 1.0
@@ -31,15 +31,15 @@ def main(descriptor: int, log: int) -> None:
             job: Job = connection.recv()
         except EOFError:
             return
-        connection.send(_answer(job))
+        connection.send((_answer(job), compile_time.take()))
 
 
-def _answer(job: Job) -> tuple[bool, object]:
+def _answer(job: Job) -> object:
     try:
-        return True, job.run()
+        return job.run()
     except Exception as error:  # carried to the parent, which raises or handles it
         error.add_note("(in a compile worker)") if hasattr(error, "add_note") else None
-        return False, error
+        return error
 
 
 def _leave_with(parent: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from mlirdev.compile_time import spent
 from mlirdev.events import Observer, no_observer
 from mlirdev.jit.abi import add_entry
 from mlirdev.jit.legalize import legalize
@@ -31,18 +32,21 @@ def emit_object(
     """
     target = resolve_target(target)
     start = time.perf_counter()
-    text = accepted_text(llvm_ir, signature, symbol, target)
-    module = parse(text, target)
+    with spent("translation"):
+        text = accepted_text(llvm_ir, signature, symbol, target)
+        module = parse(text, target)
     observe("ll", "entry", lambda: text, time.perf_counter() - start)
     start = time.perf_counter()
-    optimize(module, target)
-    module = with_streaming_stores(module, target)
+    with spent("optimise"):
+        optimize(module, target)
+        module = with_streaming_stores(module, target)
     seconds = time.perf_counter() - start
     # Codegen changes the module that it reads: who looks gets a copy, whenever they look.
     copy = None if observe is no_observer else module.clone()
     observe("ll", "optimize", lambda: str(copy), seconds)
     start = time.perf_counter()
-    data = bytes(machine(target).emit_object(module))
+    with spent("codegen"):
+        data = bytes(machine(target).emit_object(module))
     seconds = time.perf_counter() - start
     observe("asm", "codegen", lambda: str(machine(target).emit_assembly(copy.clone())) if copy else "", seconds)
     return data

@@ -14,6 +14,7 @@ from torch_mlir.dialects import irdl
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.passmanager import PassManager
 
+from mlirdev.compile_time import spent
 from mlirdev.dialect import IRDL
 from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
@@ -50,14 +51,16 @@ def kernel_context() -> ir.Context:
 def lower_kernel(source: KernelSource, target: Target, observe: Observer = no_observer) -> Lowered:
     """Lower a kernel to the LLVM dialect, in the convention that jit/ expects. Raises PassError."""
     with kernel_context(), ir.Location.unknown():
-        module = parse(source.text)
-        if source.signature.dims:
-            dims = ir.DenseI64ArrayAttr.get(list(source.signature.dims))
-            kernel_function(module).attributes[DIMS] = dims
-        run_pipeline(module, target.pipeline("kernel"), target, observe, stage="kernel")
+        with spent("kernel passes"):
+            module = parse(source.text)
+            if source.signature.dims:
+                dims = ir.DenseI64ArrayAttr.get(list(source.signature.dims))
+                kernel_function(module).attributes[DIMS] = dims
+            run_pipeline(module, target.pipeline("kernel"), target, observe, stage="kernel")
         names = (plan_workspace.ATTRIBUTE, plan_workspace.THREAD_ATTRIBUTE)
         workspace, thread_workspace = (int(module.operation.attributes[name]) for name in names)
-        run_pipeline(module, target.pipeline("llvm"), target, observe, stage="llvm")
+        with spent("translation"):
+            run_pipeline(module, target.pipeline("llvm"), target, observe, stage="llvm")
     return Lowered(module, replace(source.signature, workspace=workspace, thread_workspace=thread_workspace))
 
 
