@@ -1,6 +1,7 @@
 """The compiler: a Graph in, an Executable out.
 
-executable_for   the graph cache, else compile          graph_cache.py, difference.py, generalise.py, varying.py
+executable_for   the graph cache, else compile          executables.py, graph_cache.py, difference.py
+  widened        which sizes become inputs              generalise.py, varying.py
   Compilation    split, front, back, join               driver.py, partition.py, verdicts.py
     jobs         the stages, in compile workers         stages.py, jobs.py, worker.py, pool.py
     cache        objects and plans on disk              cache.py, fingerprint.py
@@ -9,144 +10,36 @@ executable_for   the graph cache, else compile          graph_cache.py, differen
 
 from __future__ import annotations
 
-import hashlib
-import threading
-import time
-from collections.abc import Sequence
-from weakref import WeakValueDictionary
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from mlirdev import compile_time
-from mlirdev.compiler import cache, fingerprint, verdicts
-from mlirdev.compiler.chosen import chosen_target
-from mlirdev.compiler.difference import describe, describe_marks, nearest
-from mlirdev.compiler.driver import Compilation
-from mlirdev.compiler.executable import Executable, HostExecutor, set_host_executor
-from mlirdev.compiler.fingerprint import graph_key
-from mlirdev.compiler.generalise import Known, Wide, widened
-from mlirdev.compiler.graph_cache import Found, GraphCache
-from mlirdev.compiler.partition import HostPart, join
-from mlirdev.compiler.progress import Progress
-from mlirdev.compiler.stages import Back, entry_symbol
-from mlirdev.compiler.varying import Place
-from mlirdev.events import GraphCompiled, SourceLine, emit
-from mlirdev.graph import Graph
-from mlirdev.jit import Kernel, link
-from mlirdev.options import options
+if TYPE_CHECKING:
+    from mlirdev.compiler.driver import expect_compiles
+    from mlirdev.compiler.executable import Executable, HostExecutor, set_host_executor
+    from mlirdev.compiler.executables import executable_for, forget
+    from mlirdev.compiler.graph_cache import Found
+    from mlirdev.compiler.varying import Place
 
-__all__ = ["Executable", "Found", "HostExecutor", "Place", "executable_for", "set_host_executor"]
+__all__ = [
+    "Executable", "Found", "HostExecutor", "Place", "executable_for", "expect_compiles", "forget", "set_host_executor",
+]  # fmt: skip
 
-_lock = threading.RLock()
-_graphs: dict[tuple[str, ...], GraphCache] = {}
-_kernels: WeakValueDictionary[str, Kernel] = WeakValueDictionary()
+# Loaded when asked for: a worker, which is a module of this package, needs none of it, and starts twice as fast.
+_HOMES = {
+    "Executable": "executable",
+    "Found": "graph_cache",
+    "HostExecutor": "executable",
+    "Place": "varying",
+    "executable_for": "executables",
+    "expect_compiles": "driver",
+    "forget": "executables",
+    "set_host_executor": "executable",
+}
 
 
-def executable_for(
-    graph: Graph, where: SourceLine | None = None, other: Graph | None = None, marked: Sequence[Place] = ()
-) -> Found:
-    """The executable of a recorded graph and the values of its syms; compiled if no cache has it.
-
-    `other` is the same program for other sizes, if it is meant for such: then those that differ become inputs at once.
-    `marked` are dims of the graph's inputs of which it is known that they will vary.
-    """
-    with _lock:
-        graphs = _graphs.setdefault(options.code, GraphCache())
-        return graphs.find(graph) or _compile(graph, graphs, where, other, marked)
-
-
-def _compile(
-    graph: Graph, graphs: GraphCache, where: SourceLine | None, other: Graph | None, marked: Sequence[Place]
-) -> Found:
-    like, latest = graphs.like(graph), graphs.latest()
-    if options.compile == "reference" or graphs.needs_fixed_sizes(graph):
-        wide = Wide(graph, (), like[0].graph if like else nearest(graph, latest))
-    else:
-        twin = Known(other) if other is not None and other.skeleton == graph.skeleton else None
-        wide = widened(graph, like[0] if like else twin, latest, marked)
-    reason = describe(graph, wide.beside, wide.grew) + describe_marks(marked, wide.graph)
-    executable = _build(wide.graph, where, reason)
-    if wide.graph.syms and len(executable.host) > (len(like[1].host) if like else 0):
-        static = _build(graph, where, reason)
-        if len(static.host) < len(executable.host):
-            if not wide.guessed:  # some lowering needs static sizes: each size gets an executable of its own
-                graphs.fix_sizes(graph)
-            wide, executable = Wide(graph), static
-    graphs.add(Known(wide.graph, wide.syms, wide.guessed), executable)
-    return executable, wide.syms
-
-
-def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
-    start = time.perf_counter()
-    compile_time.take()
-    name = "g_" + hashlib.sha256(str(graph).encode()).hexdigest()[:8]
-    if options.compile == "reference":
-        return _reference(graph, name)
-    target = chosen_target()
-    progress = Progress(f"{len(graph.nodes)} ops", where)
-    compilation = Compilation(graph, target, name, progress.tick)
-    compiled, from_disk = _plan(compilation)
-    with compile_time.spent("link"):
-        kernels = _link(compilation, compiled)
-    seconds = time.perf_counter() - start
-    progress.done(seconds)
-    emit(
-        GraphCompiled(
-            where=where,
-            graph=name,
-            reason=reason,
-            nodes=len(graph.nodes),
-            kernels=len(compiled.plan.kernels),
-            kernels_compiled=compilation.compiled,
-            from_disk=from_disk,
-            generalised=graph.syms > 0,
-            seconds=seconds,
-            stages=compile_time.take(),
-        )
-    )
-    return Executable(name, graph, compiled.plan, compiled.signatures, kernels, compiled.host)
-
-
-def _plan(compilation: Compilation) -> tuple[cache.CompiledPlan, bool]:
-    """The graph's plan with all its objects at hand, from the disk or compiled now."""
-    key = graph_key(compilation.graph, compilation.target)
-    compiled = None if options.dump else cache.load_plan(key)
-    if compiled is not None and _load_objects(compilation, compiled):
-        return compiled, True
-    compiled = compilation.run()
-    if not compilation.failed:  # what failed for a passing reason gets another chance in the next process
-        cache.store_plan(key, compiled)
-    return compiled, False
-
-
-def _load_objects(compilation: Compilation, compiled: cache.CompiledPlan) -> bool:
-    for key in compiled.plan.kernels:
-        back = None if key in _kernels else cache.load_object(key)
-        if back is not None:
-            compilation.objects[key] = back
-        elif key not in _kernels:
-            return False
-    return True
-
-
-def _link(compilation: Compilation, compiled: cache.CompiledPlan) -> dict[str, Kernel]:
-    """The plan's kernels as machine code, each linked once per process."""
-    missing = [key for key in compiled.plan.kernels if key not in _kernels]
-    objects: dict[str, Back] = compilation.objects
-    linked = link({entry_symbol(key): objects[key].code for key in missing})
-    kernels = {key: linked[entry_symbol(key)] for key in missing}
-    _kernels.update(kernels)
-    return {key: kernels.get(key) or _kernels[key] for key in compiled.plan.kernels}
-
-
-def _reference(graph: Graph, name: str) -> Executable:
-    """Every node on the host: the reference that compiled graphs are compared with."""
-    plan = join(graph, [HostPart(n) for n in range(len(graph.nodes))], {})
-    return Executable(name, graph, plan, {}, {}, dict.fromkeys(range(len(graph.nodes)), "reference"))
-
-
-def forget() -> None:
-    """Drop what this process knows of graphs, kernels, verdicts and code, as a new process would start."""
-    with _lock:
-        _graphs.clear()
-        _kernels.clear()
-        verdicts.clear()
-        fingerprint.clear()
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found  # launches ask for it
+    return found

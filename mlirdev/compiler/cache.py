@@ -41,6 +41,12 @@ def cache_folder() -> Path:
         return Path(tempfile.gettempdir()) / "mlirdev"
 
 
+def is_empty() -> bool:
+    """Whether nothing is kept, so that whatever comes must be compiled."""
+    folder = cache_folder()
+    return not options.cache or not folder.is_dir() or next(folder.iterdir(), None) is None
+
+
 def load_object(key: str) -> Back | None:
     """A kernel's object, if the cache has it."""
     entry = _load(f"kernel-{key}")

@@ -9,11 +9,13 @@ The stages themselves are in `stages.py` and run in workers.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from mlirdev.compiler import cache, reproducer, verdicts
 from mlirdev.compiler.chosen import needs_this_process
@@ -30,6 +32,13 @@ from mlirdev.options import options
 from mlirdev.plan import Launch, Plan
 from mlirdev.target import Target
 
+if TYPE_CHECKING:
+    from mlirdev.passes.kernel_source import KernelSource
+
+# Kinds of kernels whose compile takes long, the longest first: what is left to the end should be short.
+_SLOW_KINDS = ("attention", "convolution", "contraction", "row")
+# A second worker is started for graphs of more nodes than this.
+_NODES_PER_WORKER = 8
 Tick = Callable[[float, int], None]
 
 
@@ -52,6 +61,8 @@ class Compilation:
 
     def run(self) -> cache.CompiledPlan:
         """Compile until every node is either in a kernel or on the host."""
+        if _uses_workers(self.target):
+            pool.start(-(-len(self.graph.nodes) // _NODES_PER_WORKER))
         self.host.update(verdicts.known_unlowerable(self.graph, self.target))
         while True:
             parts = split(self.graph, frozenset(self.host))
@@ -91,7 +102,7 @@ class Compilation:
                 self.objects[key] = found
         jobs = [
             BackJob(source, key, self.target, f"{self.name}-{source.kind}-{key[:8]}", options.dump, logs_passes())
-            for key, source in sources.items()
+            for key, source in sorted(sources.items(), key=lambda item: _expected_cost(item[1]))
             if key not in self.objects
         ]
         for at, result in self._results(jobs):
@@ -108,7 +119,7 @@ class Compilation:
         """Every job's result or exception, from the workers or from this process."""
         if needs_this_process(self.target):
             _say_inline()
-        if options.compile == "inline" or needs_this_process(self.target):
+        if not _uses_workers(self.target):
             return [(i, _inline(job)) for i, job in enumerate(jobs)]
         return self._retried(jobs, list(pool.run(jobs, self.tick))) if jobs else []
 
@@ -154,6 +165,22 @@ class Compilation:
             CompileWarning,
             stacklevel=2,
         )
+
+
+def expect_compiles() -> None:
+    """Start the workers now where nothing is cached: they load while the first graph is recorded."""
+    if cache.is_empty() and options.compile == "workers":
+        pool.start(options.workers or os.cpu_count() or 1)
+
+
+def _uses_workers(target: Target) -> bool:
+    return options.compile != "inline" and not needs_this_process(target)
+
+
+def _expected_cost(source: KernelSource) -> tuple[int, int]:
+    """Orders kernels by how long they may take to compile, the longest first."""
+    kind = _SLOW_KINDS.index(source.kind) if source.kind in _SLOW_KINDS else len(_SLOW_KINDS)
+    return kind, -len(source.text)
 
 
 @lru_cache

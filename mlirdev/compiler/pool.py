@@ -86,6 +86,12 @@ class Pool:
             finally:
                 self._drop([w for w in self._workers if w.job >= 0])
 
+    def start(self, wanted: int) -> None:
+        """Have so many workers, as far as the options allow: they load while there is other work."""
+        with self._lock:
+            self._forget_after_fork()
+            self._start(wanted)
+
     def close(self) -> None:
         """End all workers."""
         with self._lock:
@@ -108,12 +114,14 @@ class Pool:
             tick(time.monotonic() - started, len(waiting) + len(busy))
 
     def _idle(self, wanted: int) -> list[_Worker]:
-        idle = [w for w in self._workers if w.job < 0][:wanted]
+        busy = sum(w.job >= 0 for w in self._workers)
+        self._start(busy + wanted)
+        return [w for w in self._workers if w.job < 0][:wanted]
+
+    def _start(self, wanted: int) -> None:
         limit = options.workers or os.cpu_count() or 1
-        while len(idle) < wanted and len(self._workers) < limit:
+        while len(self._workers) < min(wanted, limit):
             self._workers.append(_start())
-            idle.append(self._workers[-1])
-        return idle
 
     def _send(self, worker: _Worker, position: int, jobs: Sequence[Job]) -> None:
         worker.job, worker.since = position, time.monotonic()

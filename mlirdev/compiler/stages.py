@@ -43,12 +43,24 @@ class Back:
     signature: Signature
 
 
+@lru_cache
+def load() -> None:
+    """Load MLIR and LLVM and make their contexts, once per process."""
+    with spent("start"):
+        import mlirdev.jit.emit
+        import mlirdev.passes.forming
+        import mlirdev.passes.lower
+
+        _context()
+        mlirdev.passes.lower.kernel_context()
+
+
 def front(graph: Graph, target: Target, observe: Observer = no_observer) -> Front | Refused:
     """Graph → linalg → kernel groups and a plan. Raises LoweringError or PassError."""
-    with spent("start"):
-        from mlirdev.importer import import_graph, unsupported
-        from mlirdev.passes.forming import form_groups
-        from mlirdev.passes.runner import run_graph_pipeline
+    load()
+    from mlirdev.importer import import_graph, unsupported
+    from mlirdev.passes.forming import form_groups
+    from mlirdev.passes.runner import run_graph_pipeline
 
     observe("graph", "recorded", lambda: str(graph), 0.0)
     with spent("import"):
@@ -66,9 +78,9 @@ def front(graph: Graph, target: Target, observe: Observer = no_observer) -> Fron
 
 def back(source: KernelSource, key: str, target: Target, observe: Observer = no_observer) -> Back:
     """Kernel on tensors → LLVM → object code. Raises PassError."""
-    with spent("start"):
-        from mlirdev.jit import emit_object
-        from mlirdev.passes.lower import lower_kernel, to_llvm_ir
+    load()
+    from mlirdev.jit import emit_object
+    from mlirdev.passes.lower import lower_kernel, to_llvm_ir
 
     lowered = lower_kernel(source, target, observe)
     with spent("translation"):

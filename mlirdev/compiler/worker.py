@@ -16,6 +16,7 @@ import time
 from multiprocessing.connection import Connection
 
 from mlirdev import compile_time, logs
+from mlirdev.compiler import stages
 from mlirdev.compiler.jobs import Job
 
 _PARENT_POLL_S = 1.0
@@ -26,6 +27,7 @@ def main(descriptor: int, log: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     connection = Connection(descriptor)
+    stages.load()
     while True:
         try:
             job: Job = connection.recv()

@@ -31,6 +31,7 @@ def ensure() -> None:
         trace.recorder.flush, trace.recorder.check, trace.recorder.gate = flush.flush, limits.check, limits.gate
         register_optimizer_step_post_hook(limits.after_step)
         compiler.set_host_executor(host.run_in_memory)
+        compiler.expect_compiles()
         doors.take_down()
         register_all()
         forward_ad.install()
