@@ -87,7 +87,7 @@ def _lower(kernel: KernelSource, goal: str, target: Target, tell: Tell) -> Artif
     if goal == "llvm":
         return Artifact(name, str(lowered.module.operation.get_asm(enable_debug_info=True)))
     if not _is_whole(kernel):
-        return Artifact(name, _from_llvm_ir(_accepted(to_llvm_ir(lowered.module)), goal, target))
+        return Artifact(name, _from_llvm_ir(_accepted(to_llvm_ir(lowered.module), target), goal, target))
     seen = _Keep()
     data = emit_object(to_llvm_ir(lowered.module), lowered.signature, "kernel_entry", target, seen)
     return Artifact(name, data if goal == "obj" else seen.texts["ll/entry" if goal == "ll" else "asm/codegen"])
@@ -103,16 +103,17 @@ def _is_whole(kernel: KernelSource) -> bool:
 def _from_llvm(text: str, source: str, goal: str, target: Target) -> str | bytes:
     from mlirdev.passes.texts import llvm_ir_of_text
 
-    return _from_llvm_ir(_accepted(llvm_ir_of_text(text)) if source == "llvm" else text, goal, target)
+    return _from_llvm_ir(_accepted(llvm_ir_of_text(text), target) if source == "llvm" else text, goal, target)
 
 
-def _accepted(text: str) -> str:
+def _accepted(text: str, target: Target) -> str:
     """LLVM IR of MLIR's LLVM as llvmlite's takes it, without the entry point."""
     from mlirdev.jit.legalize import legalize
     from mlirdev.jit.maths import use_library
     from mlirdev.jit.sanitize import sanitize
+    from mlirdev.jit.target import resolve_target
 
-    return use_library(legalize(sanitize(text)))
+    return use_library(legalize(sanitize(text)), resolve_target(target))
 
 
 def _from_llvm_ir(text: str, goal: str, target: Target) -> str | bytes:

@@ -61,5 +61,5 @@ def with_streaming_stores(module: Any, target: Target) -> Any:
 
 def accepted_text(llvm_ir: str, signature: Signature, symbol: str, target: Target) -> str:
     """The whole module as text that llvmlite's LLVM takes: the kernel, its entry, and our maths functions."""
-    text = use_library(legalize(sanitize(llvm_ir)))
+    text = use_library(legalize(sanitize(llvm_ir)), target)
     return add_entry(text, signature, symbol, target)

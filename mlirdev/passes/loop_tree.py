@@ -88,11 +88,20 @@ def _can_join(nest: Nest, run: list[Nest], level: int) -> bool:
 def _can_share(first: Nest, second: Nest, level: int) -> bool:
     """Whether the loops at `level` may run together: what one writes and the other touches must be indexed by exactly
     that loop in both."""
-    if len(first.order) <= level or len(second.order) <= level:
+    if len(first.order) <= level or len(second.order) <= level or _sums_up(first, second, level):
         return False
     if first.extents[first.order[level]] != second.extents[second.order[level]]:
         return False
     return all(_is_aligned(first, a, second, b, level) for a, b in _conflicting_accesses(first, second))
+
+
+def _sums_up(first: Nest, second: Nest, level: int) -> bool:
+    """Whether one only reduces along the loop at `level`, while the other has loops within: together their iterations
+    would depend on each other, and apart little is read twice."""
+    return any(
+        len(a.order) == level + 1 and not a.parallel[a.order[level]] and len(b.order) > level + 1
+        for a, b in ((first, second), (second, first))
+    )
 
 
 def _is_aligned(first: Nest, a: Access, second: Nest, b: Access, level: int) -> bool:

@@ -31,15 +31,27 @@ _CHEAP = frozenset(
 def run(module: ir.Module, target: Target, *, most_ops: int = 12) -> None:
     """Last producer first, so that a chain of cheap ones is taken in whole."""
     for view in reversed(list(entry_block(kernel_function(module)).operations)):
-        if _is_cheap(view.operation, most_ops):
+        if is_cheap(view.operation, most_ops):
             _clone_for_readers(view.operation)
 
 
-def _is_cheap(op: Any, most_ops: int) -> bool:
+def is_cheap(op: Any, most_ops: int) -> bool:
+    """Whether an op is a generic without reductions whose body is small and takes no costly step per element; of what
+    is the same along a row, anything may be computed."""
     if op.name != "linalg.generic" or len(op.results) != 1 or not loop_nest(op).is_parallel:
         return False
-    names = [view.operation.name for view in op.regions[0].blocks[0].operations]
-    return len(names) <= most_ops and _CHEAP.issuperset(names)
+    block = op.regions[0].blocks[0]
+    body = [view.operation for view in block.operations]
+    if len(body) > most_ops or any(inner.regions for inner in body):
+        return False
+    nest = loop_nest(op)
+    moving = {a for a, m in zip(block.arguments, nest.maps, strict=True) if len(m) == len(nest.parallel)}
+    for inner in body:
+        if inner.name == "linalg.index" or any(operand in moving for operand in inner.operands):
+            if inner.name not in _CHEAP:
+                return False
+            moving.update(inner.results)
+    return all(inner.name in _CHEAP or inner.name.startswith(("arith.", "math.")) for inner in body)
 
 
 def _clone_for_readers(op: Any) -> None:

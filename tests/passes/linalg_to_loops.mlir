@@ -52,3 +52,24 @@ func.func @scaled(%e: memref<4xi64>, %x: memref<2x8x64xf32>, %a: memref<8xf32>, 
   }
   return
 }
+
+// What adds up the rows' results has a loop of its own, and the loop over rows stays parallel.
+// CHECK-LABEL: func.func @total
+func.func @total(%e: memref<4xi64>, %x: memref<8x16xf32>, %s: memref<8xf32>, %t: memref<f32>) {
+  // CHECK: scf.for
+  // CHECK: scf.for {{.*}} iter_args
+  // CHECK: } {mlirdev.parallel}
+  // CHECK: scf.for {{.*}} iter_args
+  // CHECK-NOT: scf.for
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : memref<8x16xf32>) outs(%s : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%s : memref<8xf32>) outs(%t : memref<f32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  }
+  return
+}

@@ -184,4 +184,6 @@ def nll_loss_backward(rw: Rewriter, node: Node) -> Tensor:
     if reduction == MEAN:
         g = g / rw.tensor(total, value.dtype)
     each = rw.where(targets.used, -(g * targets.weight), 0.0).unsqueeze(targets.axis)
-    return rw.where(targets.hit(), each, 0.0)
+    result = rw.where(targets.hit(), each, 0.0)
+    rw.line_sums[result.number] = targets.axis, each
+    return result

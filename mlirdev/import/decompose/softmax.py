@@ -69,8 +69,13 @@ def softmax_backward(rw: Rewriter, node: Node) -> Tensor:
 def log_softmax_backward(rw: Rewriter, node: Node) -> Tensor:
     dtype = widened(node.results[0].dtype)
     grad, y = rw.tensor(node.args[0], dtype), rw.tensor(node.args[1], dtype)
-    dims = [wrap(int_of(node.args[2]), y.rank)] if y.rank else []
-    return grad - y.exp() * grad.sum(dims, True)
+    if not y.rank:
+        return grad - y.exp() * grad
+    axis = wrap(int_of(node.args[2]), y.rank)
+    known_axis, total = rw.line_sums.get(grad.number, (None, grad))
+    if known_axis != axis:
+        total = grad.sum([axis], True)
+    return grad - y.exp() * total
 
 
 @decomposition("aten.logsumexp.default")

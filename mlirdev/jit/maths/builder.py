@@ -126,10 +126,12 @@ class Value:
 
 
 class Builder:
-    """Collects one function's instructions, and the intrinsics and tables that they use."""
+    """Collects one function's instructions, and the intrinsics and tables that they use. `has_ldexp` says that the
+    target scales by powers of two in one instruction."""
 
-    def __init__(self, lanes: int = 0) -> None:
+    def __init__(self, lanes: int = 0, has_ldexp: bool = False) -> None:
         self.lanes = lanes
+        self.has_ldexp = has_ldexp
         self.lines: list[str] = []
         self.declarations: set[str] = set()
         self.globals: dict[str, str] = {}
@@ -161,6 +163,13 @@ class Builder:
         typ = self.type_of(kind)
         self.declarations.add(f"declare {typ} {function}({', '.join([typ] * len(args))})")
         return self.emit(kind, f"call {typ} {function}({', '.join(a.typed for a in args)})")
+
+    def ldexp(self, x: Value, exponent: Value) -> Value:
+        """x · 2^exponent, rounded once."""
+        power, result, typ = exponent.to("i32"), self.type_of(x.kind), self.type_of("i32")
+        function = f"@llvm.ldexp.{self.suffix_of(x.kind)}.{self.suffix_of('i32')}"
+        self.declarations.add(f"declare {result} {function}({result}, {typ})")
+        return self.emit(x.kind, f"call {result} {function}({x.typed}, {power.typed})")
 
     def gather(self, table: str, kind: str, values: Sequence[float], index: Value) -> Value:
         """values[index], from a constant table named `table`; the index is an i32 within it."""
@@ -260,6 +269,8 @@ def power_of_two(exponent: Value) -> Value:
 
 
 def scale_by_power_of_two(x: Value, exponent: Value) -> Value:
-    """x · 2^exponent in two steps, so that the result may overflow or be denormal."""
+    """x · 2^exponent, in two steps where they are ours, so that the result may overflow or be denormal."""
+    if x.builder.has_ldexp:
+        return x.builder.ldexp(x, exponent)
     half = exponent >> 1
     return x * power_of_two(half) * power_of_two(exponent - half)

@@ -14,6 +14,7 @@ from functools import cache
 
 from mlirdev.jit.maths import error_function, exponential, logarithm, power, trigonometric
 from mlirdev.jit.maths.builder import Builder, Value
+from mlirdev.target import Target
 
 Formula = Callable[..., Value]
 
@@ -67,10 +68,13 @@ class Function:
     globals: tuple[str, ...]
 
 
-def use_library(text: str) -> str:
+def use_library(text: str, target: Target) -> str:
     """The module's text with every call that the library knows made to a function of ours."""
+    has_ldexp = "+avx512f" in target.features.split(",")
     functions = {
-        match["callee"]: function for match in _DECLARE.finditer(text) if (function := implementation(match["callee"]))
+        match["callee"]: function
+        for match in _DECLARE.finditer(text)
+        if (function := implementation(match["callee"], has_ldexp))
     }
     if not functions:
         return text
@@ -95,7 +99,7 @@ def _name_of(declaration: str) -> str:
 
 
 @cache
-def implementation(callee: str) -> Function | None:
+def implementation(callee: str, has_ldexp: bool = False) -> Function | None:
     """Our function in place of an intrinsic or libm function, if there is one."""
     match = _INTRINSIC.fullmatch(callee)
     if match:
@@ -106,11 +110,10 @@ def implementation(callee: str) -> Function | None:
         name, kind, lanes = callee.removesuffix("f"), "float" if callee.endswith("f") else "", 0
     computed = "float" if kind in ("half", "bfloat") else kind
     formula = FORMULAS.get(computed, {}).get(name)
-    return _write(name, formula, kind, computed, lanes) if formula else None
+    return _write(name, formula, kind, computed, Builder(lanes, has_ldexp)) if formula else None
 
 
-def _write(name: str, formula: Formula, kind: str, computed: str, lanes: int) -> Function:
-    builder = Builder(lanes)
+def _write(name: str, formula: Formula, kind: str, computed: str, builder: Builder) -> Function:
     full_name = f"mlirdev.{name}.{builder.suffix_of(kind)}"
     parameters = [kind, "i32"] if name == "powi" else [kind] * _PARAMETERS.get(name, 1)
 
