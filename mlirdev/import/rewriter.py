@@ -66,7 +66,7 @@ class Rewriter:
         self.paired: set[int] = set()
         # By number of a real value: the complex one whose parts alternate along its last dim.
         self.interleaved: dict[int, Tensor] = {}
-        # By number of a value that has one element per line along an axis that isn't zero: the axis, and those elements.
+        # By number of a value that has one element beside zeros per line along an axis: the axis, and those elements.
         self.line_sums: dict[int, tuple[int, Tensor]] = {}
 
     def replace(self, node: Node, first: int) -> None:

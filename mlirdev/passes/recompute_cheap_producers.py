@@ -13,7 +13,8 @@ from typing import Any
 from torch_mlir import ir
 
 from mlirdev.passes.linalg_info import loop_nest
-from mlirdev.passes.ops import entry_block, kernel_function
+from mlirdev.passes.op_graph import entry_function
+from mlirdev.passes.ops import entry_block
 from mlirdev.target import Target
 
 NAME = "recompute-cheap-producers"
@@ -28,10 +29,11 @@ _CHEAP = frozenset(
 ) | {"linalg.index", "linalg.yield"}
 
 
-def run(module: ir.Module, target: Target, *, most_ops: int = 12) -> None:
-    """Last producer first, so that a chain of cheap ones is taken in whole."""
-    for view in reversed(list(entry_block(kernel_function(module)).operations)):
-        if is_cheap(view.operation, most_ops):
+def run(module: ir.Module, target: Target, *, most_ops: int = 12, most_tensors: int = 2) -> None:
+    """Last producer first, so that a chain of cheap ones is taken in whole. `most_tensors` of full size may a producer
+    read: more than one lives longer where its result was kept instead."""
+    for view in reversed(list(entry_block(entry_function(module)).operations)):
+        if is_cheap(view.operation, most_ops) and _tensors_of_full_size(view.operation) <= most_tensors:
             _clone_for_readers(view.operation)
 
 

@@ -30,7 +30,7 @@ _RESHAPES = frozenset({"memref.collapse_shape", "memref.expand_shape", "memref.c
 def run(module: ir.Module, target: Target, *, least_work: int = 4096) -> None:
     for op in [op for op in walk(kernel_function(module)) if is_nest(op) and not _is_parallel(op)]:
         contraction = find_contraction(read_nest(op))
-        if contraction is None or not _has_enough_work(contraction, least_work):
+        if contraction is None or not _has_enough_work(contraction, least_work) or _belongs_to_rows(contraction):
             continue
         if _schedule_convolution(contraction, target):
             continue
@@ -111,6 +111,15 @@ def _schedule(contraction: Contraction, target: Target) -> None:
 
 def _is_parallel(op: Any) -> bool:
     return all("parallel" in str(a) for a in op.attributes["iterator_types"])
+
+
+def _belongs_to_rows(c: Contraction) -> bool:
+    """Whether this is a row's sum of products in a kernel that goes over the same rows for more: their loop takes it
+    in, and reads each row once."""
+    if (c.m and c.n) or len(c.k) != 1:
+        return False
+    matrix = (c.a if c.m else c.b).memref
+    return any(is_nest(user) and user != c.nest.op for user in users(matrix))
 
 
 def _has_enough_work(c: Contraction, least_work: int) -> bool:
