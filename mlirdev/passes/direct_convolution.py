@@ -49,7 +49,7 @@ from mlirdev.passes.epilogue import EpilogueEmitter
 from mlirdev.passes.linear import flatten
 from mlirdev.passes.loop_emission import store
 from mlirdev.passes.ops import emit
-from mlirdev.passes.packing import create_mask, splat
+from mlirdev.passes.packing import broadcast, create_mask, splat
 from mlirdev.passes.window import Axis, Window
 from mlirdev.target import Target
 
@@ -351,28 +351,38 @@ class DirectConvolution:
         self._write_zeros(to, 0, start)
         self._write_zeros(to, stop, length)
         begin = add(source, multiply(shift, axis.step))
-        if axis.stride * axis.step == 1:
-            self._copy_vectors(begin, to, start, stop)
-            return
-        with for_loop(start, stop) as t:
-            value = emit(
-                "memref.load",
-                [self.source.type.element_type],
-                [self.source, as_value(add(begin, multiply(t.iv, axis.stride * axis.step)))],
-            )
-            emit("memref.store", [], [self._extend(value, self.element), self.input, as_value(add(to, t.iv))])
-
-    def _copy_vectors(self, begin: Index, to: Index, start: Index, stop: Index) -> None:
-        narrow = ir.VectorType.get([self.lanes], self.source.type.element_type)
+        apart = axis.stride * axis.step
         whole = add(start, multiply(divide(subtract(stop, start), self.lanes), self.lanes))
         with for_loop(start, whole, self.lanes) as t:
-            value = emit("vector.load", [narrow], [self.source, as_value(add(begin, t.iv))])
-            self._store_vector(value, add(to, t.iv))
-        if isinstance(whole, int) and whole == stop:
-            return
-        mask = create_mask(self.lanes, subtract(stop, whole))
-        operands = [self.source, as_value(add(begin, whole)), mask, splat(narrow, 0.0)]
-        self._store_vector(emit("vector.maskedload", [narrow], operands), add(to, whole))
+            self._store_vector(self._read(add(begin, multiply(t.iv, apart)), apart, self.lanes), add(to, t.iv))
+        if not (isinstance(whole, int) and whole == stop):
+            rest = subtract(stop, whole)
+            self._store_vector(self._read(add(begin, multiply(whole, apart)), apart, rest), add(to, whole))
+
+    def _read(self, at: Index, apart: int, count: Index) -> Any:
+        """`count` elements of the input, at most a vector, which are this far apart; zeros after them."""
+        if apart == 1:
+            return self._masked_load(at, count)
+        if apart == 2:
+            elements = subtract(multiply(count, 2), 1)
+            low, high = (self._masked_load(add(at, n), subtract(elements, n)) for n in (0, self.lanes))
+            mask = ir.DenseI64ArrayAttr.get(list(range(0, 2 * self.lanes, 2)))
+            return emit("vector.shuffle", [low.type], [low, high], mask=mask)
+        indices = ir.VectorType.get([self.lanes], ir.IndexType.get())
+        numbers = emit("vector.step", [indices])
+        places = emit("arith.muli", [indices], [numbers, broadcast(apart, indices)])
+        operands = [self.source, as_value(at), places, create_mask(self.lanes, count), splat(self._narrow, 0.0)]
+        return emit("vector.gather", [self._narrow], operands)
+
+    def _masked_load(self, at: Index, count: Index) -> Any:
+        if isinstance(count, int) and count >= self.lanes:
+            return emit("vector.load", [self._narrow], [self.source, as_value(at)])
+        operands = [self.source, as_value(at), create_mask(self.lanes, count), splat(self._narrow, 0.0)]
+        return emit("vector.maskedload", [self._narrow], operands)
+
+    @property
+    def _narrow(self) -> Any:
+        return ir.VectorType.get([self.lanes], self.source.type.element_type)
 
     def _store_vector(self, value: Any, at: Index) -> None:
         emit("vector.store", [], [self._extend(value, self.vector), self.input, as_value(at)])
