@@ -5,6 +5,7 @@ The products themselves stay mm, bmm and convolution for torch-mlir, which makes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -191,6 +192,8 @@ def transposed_conv(
     groups: int,
 ) -> Tensor:
     """A plain convolution of x, spread out by the stride, with the flipped weight of swapped channels."""
+    if max(stride) > 1 and max(dilation) == 1:
+        return _by_phases(x, w, stride, padding, output_padding, groups)
     spread = spread_out(x, stride)
     amounts: list[int] = []
     for k, p, d, extra in reversed(list(zip(w.shape[2:], padding, dilation, output_padding, strict=True))):
@@ -200,6 +203,59 @@ def transposed_conv(
         spread = spread.pad(amounts, 0.0)
     rest = len(stride)
     return conv(spread, _swapped(w, groups).flip(list(range(2, 2 + rest))), [1] * rest, [0] * rest, dilation, groups)
+
+
+def _by_phases(
+    x: Tensor,
+    w: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    output_padding: Sequence[int],
+    groups: int,
+) -> Tensor:
+    """A transposed convolution that multiplies no zeros that the stride puts between elements: outputs of one phase,
+    the number of one modulo the stride, are a plain convolution with every stride-th tap. All phases are one
+    convolution with as many times the channels; then they are put between each other."""
+    rank = len(stride)
+    taps = [dims.static(k) for k in w.shape[2:]]
+    phases = [min(s, k) for s, k in zip(stride, taps, strict=True)]
+    reach = [-(-k // s) - 1 for s, k in zip(stride, taps, strict=True)]
+    first = [p // s for p, s in zip(padding, stride, strict=True)]
+    # Outputs, counted from where the padding is cut, that lie beyond the last input, in strides.
+    last = [(k + e - p - 1) // s for k, e, p, s in zip(taps, output_padding, padding, stride, strict=True)]
+    amounts = [a for f, r, e in reversed(list(zip(first, reach, last, strict=True))) for a in (r - f, e)]
+    padded = x.pad(amounts, 0.0) if any(amounts) else x
+    if any(dims.static(d) < 1 for d in padded.shape[2:] if isinstance(d, int)):
+        raise ValueError("a transposed convolution without outputs")
+    kernel = _phase_weight(_swapped(w, groups), phases, reach)
+    result = conv(padded, kernel, [1] * rank, [0] * rank, [1] * rank, groups)
+    places = result.shape[2:]
+    result = result.view((x.shape[0], result.shape[1] // math.prod(phases), *phases, *places))
+    missing = [a for p, s in reversed(list(zip(phases, stride, strict=True))) for a in (0, s - p)]
+    if any(missing):
+        result = result.pad([0] * (2 * rank) + missing, 0.0)
+    between = [d for i in range(rank) for d in (2 + rank + i, 2 + i)]
+    result = result.permute([0, 1, *between])
+    result = result.view((*result.shape[:2], *(dims.mul(n, s) for n, s in zip(places, stride, strict=True))))
+    for i in range(rank):
+        size = dims.add(dims.mul(dims.sub(x.shape[2 + i], 1), stride[i]), taps[i] + output_padding[i] - 2 * padding[i])
+        start = padding[i] - first[i] * stride[i]
+        result = result.slice(2 + i, start, dims.add(start, size))
+    return result
+
+
+def _phase_weight(w: Tensor, phases: Sequence[int], reach: Sequence[int]) -> Tensor:
+    """A weight [out, in, taps…] as [out · phases, in, taps of a phase from the last to the first…]."""
+    rank = len(phases)
+    whole = [p * (r + 1) for p, r in zip(phases, reach, strict=True)]
+    amounts = [a for n, k in reversed(list(zip(whole, w.shape[2:], strict=True))) for a in (0, n - dims.static(k))]
+    if any(amounts):
+        w = w.pad(amounts, 0.0)
+    parted = [n for p, r in zip(phases, reach, strict=True) for n in (r + 1, p)]
+    w = w.view((*w.shape[:2], *parted))
+    taps, ways = ([2 + 2 * i + j for i in range(rank)] for j in (0, 1))
+    w = w.permute([0, *ways, 1, *taps]).flip([2 + rank + i for i in range(rank)])
+    return w.view((dims.mul(w.shape[0], math.prod(phases)), w.shape[1 + rank], *(r + 1 for r in reach)))
 
 
 def spread_out(x: Tensor, stride: Sequence[int]) -> Tensor:
