@@ -571,6 +571,15 @@ def contractions() -> list[Case]:
                 grad(lambda x, w, b, f=ct: f(x, w, b, 2, 1, 1), r(2, 4, *s), r(4, 3, *[3] * d), r(3)),
             ),
             (
+                f"conv_transpose{d}d-more-taps-than-stride",
+                grad(lambda x, w, f=ct: f(x, w, None, 3, 2, 1), r(2, 4, *s), r(4, 3, *[4] * d)),
+            ),
+            (
+                f"conv_transpose{d}d-fewer-taps-than-stride",
+                grad(lambda x, w, f=ct: f(x, w, None, 3, 0, 2), r(2, 4, *s), r(4, 3, *[2] * d)),
+            ),
+            (f"conv{d}d-uncovered", grad(lambda x, w, f=c: f(x, w, None, 3), r(2, 3, *s), r(4, 3, *[2] * d))),
+            (
                 f"conv_transpose{d}d-groups",
                 grad(lambda x, w, f=ct: f(x, w, None, 2, 0, 0, 2, 2), r(1, 4, *s), r(4, 3, *[2] * d)),
             ),

@@ -225,12 +225,10 @@ def _by_phases(
     last = [(k + e - p - 1) // s for k, e, p, s in zip(taps, output_padding, padding, stride, strict=True)]
     amounts = [a for f, r, e in reversed(list(zip(first, reach, last, strict=True))) for a in (r - f, e)]
     padded = x.pad(amounts, 0.0) if any(amounts) else x
-    if any(dims.static(d) < 1 for d in padded.shape[2:] if isinstance(d, int)):
-        raise ValueError("a transposed convolution without outputs")
     kernel = _phase_weight(_swapped(w, groups), phases, reach)
     result = conv(padded, kernel, [1] * rank, [0] * rank, [1] * rank, groups)
     places = result.shape[2:]
-    result = result.view((x.shape[0], result.shape[1] // math.prod(phases), *phases, *places))
+    result = result.view((x.shape[0], dims.static(result.shape[1]) // math.prod(phases), *phases, *places))
     missing = [a for p, s in reversed(list(zip(phases, stride, strict=True))) for a in (0, s - p)]
     if any(missing):
         result = result.pad([0] * (2 * rank) + missing, 0.0)
@@ -335,13 +333,19 @@ def weight_gradient(
     dilation: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """A convolution of x with the gradient as its kernel: batch and channels change places, stride and dilation too."""
+    """A convolution of x with the gradient as its kernel: batch and channels change places, stride and dilation too.
+    What no window reached at the end of x is cut, or it would start windows of its own."""
     batch, inner = x.shape[0], dims.static(x.shape[1]) // groups
     spatial = list(range(3, 1 + x.rank))
     images = x.view((batch, groups, inner, *x.shape[2:])).permute([2, 1, 0, *spatial])
     images = images.view((inner, dims.mul(groups, batch), *x.shape[2:]))
-    result = conv(images, g.transpose(0, 1), dilation, padding, stride, groups).transpose(0, 1)
-    return _cut(result, shape)
+    kernel = g.transpose(0, 1)
+    if all(isinstance(d, int) for d in (*x.shape[2:], *g.shape[2:])):
+        extra = _uncovered(x.shape[2:], g.shape[2:], shape[2:], stride, padding, dilation)
+        if any(e > 0 for e in extra):
+            amounts = [a for p, e in reversed(list(zip(padding, extra, strict=True))) for a in (p, p - max(e, 0))]
+            images, padding = images.pad(amounts, 0.0), [0] * len(padding)
+    return _cut(conv(images, kernel, dilation, padding, stride, groups).transpose(0, 1), shape)
 
 
 def _cut(x: Tensor, shape: dims.Shape) -> Tensor:
