@@ -37,10 +37,19 @@ def new_tensor(cell: Cell) -> Tensor:
     return tensor if layout.nbytes else restrided(tensor, layout.shape, contiguous_stride(layout.shape), 0)
 
 
-def restrided(tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
+# A tensor's method parses its arguments faster than `redispatch`, and means the same under this guard.
+_KeysOnly = torch._C._ForceDispatchKeyGuard
+_TRACKING = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView).add(torch._C.DispatchKey.AutogradPrivateUse1)
+_PLAIN = frozenset({Tensor, torch.nn.Parameter})
+_has_modes = torch._C._is_torch_function_mode_enabled
+
+
+def restrided(tensor: Tensor, size: Sequence[int], stride: Sequence[int], offset: int) -> Tensor:
     """A view of `tensor`'s storage, unchecked: the Meta key doesn't look at the storage's size."""
-    view: Tensor = _as_strided(META, tensor, size, stride, offset)
-    return view
+    if type(tensor) not in _PLAIN or _has_modes():
+        return _as_strided(META, tensor, size, stride, offset)  # type: ignore[no-any-return]
+    with _KeysOnly(META, _TRACKING):
+        return tensor.as_strided(size, stride, offset)
 
 
 def cell_of(tensor: Tensor) -> Cell:

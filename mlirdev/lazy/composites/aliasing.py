@@ -33,7 +33,7 @@ def as_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage
     beyond = _span(shape, strides, offset) * self.itemsize > cell_of(self).layout.nbytes
     if beyond and not self._is_zerotensor():  # forward-mode's zeros have no elements behind them
         _refuse(self, shape, strides, offset)
-    return aten.as_strided.default.redispatch(META, self, size, stride, offset)
+    return restrided(self, size, stride, offset)
 
 
 # How many elements a storage must have; most views of a program are those that it had before.
