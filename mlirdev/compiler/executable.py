@@ -9,7 +9,7 @@ from mlirdev.errors import InternalError
 from mlirdev.graph import Graph, Node, TensorSpec
 from mlirdev.jit import Kernel, runall_address, stamp_address
 from mlirdev.plan import HostLaunch, Launch, Plan, Signature
-from mlirdev.runtime import Buffer, PlanRunner, Stream, unchanged
+from mlirdev.runtime import Buffer, PlanRunner, Stream, ignored, unchanged
 
 Scalar = float | int | bool
 
@@ -61,15 +61,23 @@ class Executable:
         describe: Callable[[Launch, tuple[int, int, int, int]], Exception],
         wait: bool = False,
         describe_host: Callable[[HostLaunch, BaseException], BaseException] = unchanged,
+        free: tuple[int, ...] = (),
+        launched: Callable[[list[Buffer]], None] = ignored,
     ) -> list[Buffer]:
         """Enqueue the plan on a stream; the outputs' buffers at once, or with `wait` when it has run.
 
         Memory is reserved before anything runs (OutOfMemoryError).
 
         `describe` turns a launch's error word (code, node ordinal, value, bound) into the user's error, `describe_host`
-        what a host launch raised.
+        what a host launch raised. `free` are the positions of inputs, of those that `may_lend`, that nobody else needs:
+        the outputs may be written over them, and once `launched` is called with the outputs, they have been.
         """
-        return self._runner.launch(stream, inputs, scalars, syms, threads, describe, wait, describe_host)
+        launch = self._runner.launch
+        return launch(stream, inputs, scalars, syms, threads, describe, wait, describe_host, free, launched)
+
+    def may_lend(self, syms: tuple[int, ...], threads: int) -> tuple[int, ...]:
+        """The positions of inputs whose memory outputs would take if nobody else needed them."""
+        return self._runner.may_lend(syms, threads)
 
     def _run_node(
         self,

@@ -5,6 +5,10 @@
 
 The outputs are the values that a cell still holds: cells die with their storages, so this is exact.
 A flush that fails or is interrupted leaves its trace closed but whole; whoever needs a value tries again.
+
+An input that nobody but the trace refers to any more, since its storage got another value or died, is lent to the
+outputs: they may be written over it. Whoever could still want its old value (a clone, a saved tensor, another trace,
+a copy or another stream's work in flight) holds its buffer, and is counted.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from sys import getrefcount
 from typing import Any
 
 import torch
@@ -66,6 +71,9 @@ def _launch(trace: Trace, cause: str) -> dict[int, Buffer]:
     """Launch; the memory of the values that cells hold, by number."""
     start = time.perf_counter()
     cells = trace.cells()
+    if trace.made is not None:  # what came behind the launch was interrupted; it must not run twice
+        _hand_out(trace.made, trace, cells)
+        return trace.made
     if not cells:
         return {}
     layouts = tuple([layout for _, layout in trace.inputs])
@@ -82,7 +90,7 @@ def _launch(trace: Trace, cause: str) -> dict[int, Buffer]:
         launchable = launchables.add(key, _prepare(trace, _numbers(cells)))
     if launchable.executable.host and options.compile != "reference":
         _report_host_nodes(trace, launchable)
-    buffers = dict(zip(launchable.outputs, _run(trace, launchable, wait=cause == "value"), strict=True))
+    buffers = _run(trace, launchable, wait=cause == "value")
     for number, dims in launchable.varying:
         buffers[number].varying = dims
     _hand_out(buffers, trace, cells)
@@ -135,13 +143,39 @@ def _prepare(trace: Trace, outputs: tuple[int, ...]) -> Launchable:
     return Launchable(executable, syms, part, outputs, tuple((o, dims) for o, dims in varying if dims))
 
 
-def _run(trace: Trace, launchable: Launchable, wait: bool) -> list[Buffer]:
+def _run(trace: Trace, launchable: Launchable, wait: bool) -> dict[int, Buffer]:
+    def launched(outputs: list[Buffer]) -> None:
+        trace.made = dict(zip(launchable.outputs, outputs, strict=True))
+
+    executable, syms = launchable.executable, launchable.syms
     inputs = [trace.inputs[i][0] for i in launchable.cut.inputs]
     scalars = [trace.scalars[i] for i in launchable.cut.scalars]
     lines = Lines(partial(_where, trace.log), launchable.cut.nodes)
     threads = torch.get_num_threads()
-    run = launchable.executable.run
-    return run(trace.stream, inputs, scalars, launchable.syms, threads, lines.kernel_error, wait, lines.host_error)
+    free = _free(trace, inputs, executable.may_lend(syms, threads))
+    errors = lines.kernel_error, wait, lines.host_error
+    executable.run(trace.stream, inputs, scalars, syms, threads, *errors, free, launched)
+    assert trace.made is not None
+    return trace.made
+
+
+def _free(trace: Trace, inputs: list[Buffer], candidates: tuple[int, ...]) -> tuple[int, ...]:
+    """Which of the candidates' buffers nobody refers to but the trace and `inputs`."""
+    stream = trace.stream
+    return tuple(
+        [i for i in candidates if getrefcount(inputs[i]) == _REFERENCES and inputs[i].may_be_handed_over(stream)]
+    )
+
+
+def _count_references() -> int:
+    """What `getrefcount` says of a buffer that only a trace and a list of inputs refer to."""
+    inputs = [object()]
+    trace_inputs = [(inputs[0], None)]
+    assert trace_inputs
+    return getrefcount(inputs[0])
+
+
+_REFERENCES = _count_references()
 
 
 def _where(log: list[Any], node: int) -> SourceLine | None:

@@ -131,14 +131,15 @@ def cell_of_buffer(layout: Layout, buffer: Buffer) -> Cell:
 class Trace:
     """One stream's recording since its last flush."""
 
-    __slots__ = ("checkpoint", "closed", "code", "count", "done", "first", "holders", "inputs", "log", "open",
-                 "pending_bytes", "private", "scalars", "seen", "started", "stream", "views")  # fmt: skip
+    __slots__ = ("checkpoint", "closed", "code", "count", "done", "first", "holders", "inputs", "log", "made",
+                 "open", "pending_bytes", "private", "scalars", "seen", "started", "stream", "views")  # fmt: skip
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.open = True  # the short ways may record into it
         self.closed = False  # nobody may
         self.done = False  # was launched
+        self.made: dict[int, Buffer] | None = None  # its values' memory, once they can't be unmade
         self.private = False  # is never launched: see private.py
         self.count = 0  # values
         self.code: list[Any] = []  # Entry, operand numbers, Entry, …
@@ -167,7 +168,7 @@ class Trace:
         """Let go of everything: cells may refer to a launched trace for long."""
         self.code, self.scalars, self.log, self.holders, self.inputs = [], [], [], [], []
         self.views = {}
-        self.first = None
+        self.first = self.made = None
 
     def cells(self) -> list[tuple[Cell, int]]:
         """The cells whose value is pending here, with its number: what a launch must produce. Each once."""

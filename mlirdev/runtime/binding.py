@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
@@ -27,9 +28,12 @@ from mlirdev.plan import (
     evaluate,
 )
 from mlirdev.runtime.buffer import Buffer
-from mlirdev.runtime.memory_plan import plan_memory
+from mlirdev.runtime.memory_plan import lend, plan_memory
 
 ERROR_WORDS = 4  # of i64, one group per kernel launch
+
+# For how many sets of free inputs it is remembered which output takes whose memory.
+_LENDERS_KEPT = 16
 
 # The bases that every launch has; those of the inputs and of the outputs made follow.
 _FRAME, _ARENA, _INPUTS = 0, 1, 2
@@ -94,6 +98,13 @@ class Binding:
         self.segments = _segments(plan, addresses, stamp)
         self._lay_out(memory.workspaces)
         self._frames: list[Frame] = []
+        self.lenders = lru_cache(maxsize=_LENDERS_KEPT)(self._find_lenders)
+        self.may_lend = tuple(lend(plan, range(len(plan.inputs)), syms).values())
+
+    def _find_lenders(self, free: tuple[int, ...]) -> list[int | None]:
+        """For each output made, the position of the input whose memory it takes, if it takes one's of the `free`."""
+        lent = lend(self._plan, free, self.syms)
+        return [lent.get(slot) for slot in self._made]
 
     def outputs(self, inputs: Sequence[Buffer], made: Sequence[Buffer]) -> list[Buffer]:
         """The plan's outputs in order, some of which may be inputs, or one another."""

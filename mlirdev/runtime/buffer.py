@@ -47,7 +47,7 @@ class Buffer:
     __slots__ = ("__weakref__", "_block", "address", "fate", "nbytes", "stream", "varying")
 
     def __init__(self, block: Block, nbytes: int, stream: Stream) -> None:
-        self._block = block
+        self._block: Block | None = block
         self.address = block.address
         self.nbytes = nbytes
         self.stream = stream
@@ -66,11 +66,28 @@ class Buffer:
 
     def record_stream(self, stream: Stream) -> None:
         """Don't reuse the memory before the work launched on `stream` until the buffer's death is done."""
+        assert self._block is not None
         self._block.used_on.add(stream)
+
+    def may_be_handed_over(self, stream: Stream) -> bool:
+        """Is it of this stream, and used on no other?"""
+        return self.stream is stream and self._block is not None and not self._block.used_on
+
+    def hand_over(self) -> Buffer:
+        """A new buffer in the memory of this one, which is dead from now on, unless it takes it back."""
+        assert self._block is not None
+        heir = Buffer(self._block, self.nbytes, self.stream)
+        self._block = None
+        return heir
+
+    def take_back(self, heir: Buffer) -> None:
+        """Undo `hand_over`."""
+        self._block, heir._block = heir._block, None
 
     def __del__(self) -> None:
         # May run in the garbage collector, on any thread, inside any lock: only hand the block over.
-        self.stream.device.allocator.give_back(self._block)
+        if self._block is not None:
+            self.stream.device.allocator.give_back(self._block)
 
     def __repr__(self) -> str:
         state = f", poisoned by {self.poison!r}" if self.poison else ""

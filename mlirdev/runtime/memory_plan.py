@@ -4,11 +4,15 @@ Each temporary lives from the launch that writes it to the last that reads it, a
 Memory is reused as soon as a life has ended; an operand that dies doesn't lend its memory to a result of
 the same launch, as kernels take their buffers not to overlap. Placed from the largest to the smallest, each
 into the smallest gap that fits ("greedy by size, best fit"), which comes close to the lower bound.
+
+Outputs have memory of their own, or that of inputs that nobody needs any more (`lend`): a training step writes the
+parameters of one layer over those of the layer before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +50,38 @@ def plan_memory(plan: Plan, workspaces: Mapping[str, int], syms: tuple[int, ...]
         workspaces=dict(zip(users, offsets[len(slots) :], strict=True)),
         nbytes=nbytes,
     )
+
+
+def lend(plan: Plan, free: Collection[int], syms: tuple[int, ...] = ()) -> dict[int, int]:
+    """Which outputs are written over which inputs: {output's slot: input's position}.
+
+    `free` are the positions of inputs that nobody needs but this launch of the plan. Such an input's memory goes, once
+    the last launch that reads it has run, to an output of the same size that is written later.
+    """
+    last = {plan.inputs[position]: -1 for position in free}
+    for slot in plan.outputs:
+        last.pop(slot, None)
+    for i, launch in enumerate(plan.launches):
+        last.update((slot, i) for slot in reads(launch) if slot in last)
+    ends: defaultdict[int, list[int]] = defaultdict(list)
+    for slot, end in last.items():
+        ends[end].append(slot)
+    return _matched(plan, ends, syms)
+
+
+def _matched(plan: Plan, ends: Mapping[int, list[int]], syms: tuple[int, ...]) -> dict[int, int]:
+    """Outputs with inputs of the same size, of which those in `ends[i]` are read by launch i last."""
+    positions = {slot: position for position, slot in enumerate(plan.inputs)}
+    made = set(plan.outputs).difference(plan.inputs)
+    given: dict[int, int] = {}
+    dead: defaultdict[int, list[int]] = defaultdict(list)
+    for i in range(-1, len(plan.launches)):
+        for slot in plan.launches[i].results if i >= 0 else ():
+            if slot in made and slot not in given and dead[plan.slots[slot].nbytes(syms)]:
+                given[slot] = positions[dead[plan.slots[slot].nbytes(syms)].pop()]
+        for slot in ends.get(i, ()):
+            dead[plan.slots[slot].nbytes(syms)].append(slot)
+    return given
 
 
 def reads(launch: Launch | HostLaunch) -> list[int]:

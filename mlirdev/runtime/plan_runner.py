@@ -26,7 +26,7 @@ from mlirdev.metrics import counters
 from mlirdev.plan import HostLaunch, Launch, Plan, Signature
 from mlirdev.runtime.binding import Binding, Frame, NativeRun
 from mlirdev.runtime.buffer import Buffer
-from mlirdev.runtime.stream import Stream
+from mlirdev.runtime.stream import InterruptsDeferred, Stream
 from mlirdev.runtime.tape import RUNALL_TYPE, Part, RunAll
 from mlirdev.runtime.task import Task
 
@@ -47,6 +47,22 @@ _BINDINGS_KEPT = 256
 def unchanged(launch: HostLaunch, error: BaseException) -> BaseException:
     """What a host launch raised, as it is."""
     return error
+
+
+def ignored(outputs: list[Buffer]) -> None:
+    """For a caller who needn't know when a plan was launched."""
+
+
+def _made(inputs: Sequence[Buffer], new: Sequence[Buffer], lenders: Sequence[int | None]) -> list[Buffer]:
+    """The outputs that aren't inputs: in new memory, or in that of the inputs that lend it."""
+    fresh = iter(new)
+    return [next(fresh) if lender is None else inputs[lender].hand_over() for lender in lenders]
+
+
+def _give_back(inputs: Sequence[Buffer], made: Sequence[Buffer], lenders: Sequence[int | None]) -> None:
+    for lender, buffer in zip(lenders, made, strict=True):
+        if lender is not None:
+            inputs[lender].take_back(buffer)
 
 
 class PlanRunner:
@@ -85,25 +101,46 @@ class PlanRunner:
         describe: Describe,
         wait: bool = False,
         describe_host: DescribeHost = unchanged,
+        free: tuple[int, ...] = (),
+        launched: Callable[[list[Buffer]], None] = ignored,
     ) -> list[Buffer]:
         """Enqueue the plan on `stream` and return its outputs at once (with `wait`, when it has run).
 
         Reserves all memory first: OutOfMemoryError comes before anything is written. What fails later, an
         index out of range or a host launch, poisons the outputs and is raised by whoever waits or reads.
+
+        `free` are the positions of inputs, among `may_lend`, that nobody else needs: outputs are written over them.
+        From the moment on that `launched` is called with the outputs, they are gone; an error before that has changed
+        nothing.
         """
         binding = self._bound(threads, syms)
+        lenders = binding.lenders(free)
         allocate = stream.device.allocator.allocate
-        made = [allocate(nbytes, stream) for nbytes in binding.made_bytes]
+        new = [allocate(n, stream) for n, k in zip(binding.made_bytes, lenders, strict=True) if k is None]
         arena = allocate(binding.arena_bytes, stream)
-        outputs = binding.outputs(inputs, made)
         frame = binding.take_frame()
         self._scalars.pack_into(frame.bytes, 8 * binding.scalars_at, *scalars)
-        bases = [frame.address, arena.address, *(b.address for b in inputs), *(b.address for b in made)]
-        binding.fill(frame, bases)
+        stream.device.check()
         stream.device.runall = self.runall
-        task = PlanTask(self, binding, frame, bases, inputs, made, scalars, describe, describe_host, stream)
-        stream.submit(task, wait)
+        with InterruptsDeferred():
+            made = _made(inputs, new, lenders)
+            try:
+                outputs = binding.outputs(inputs, made)
+                bases = [frame.address, arena.address, *(b.address for b in inputs), *(b.address for b in made)]
+                binding.fill(frame, bases)
+                task = PlanTask(self, binding, frame, bases, inputs, made, scalars, describe, describe_host, stream)
+                stream.start(task, wait)
+            except BaseException:
+                _give_back(inputs, made, lenders)
+                raise
+            launched(outputs)
+        if wait:
+            stream.finish(task)
         return outputs
+
+    def may_lend(self, syms: tuple[int, ...], threads: int) -> tuple[int, ...]:
+        """The positions of inputs whose memory an output could take."""
+        return self._bound(threads, syms).may_lend
 
     def _bind(self, threads: int, syms: tuple[int, ...]) -> Binding:
         return Binding(self.plan, self._signatures, self._addresses, syms, threads, self._stamp)

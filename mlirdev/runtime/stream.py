@@ -67,19 +67,23 @@ class Stream:
     def submit(self, task: Task, wait: bool = False) -> None:
         """Enqueue a task; with `wait`, return when it is through (its failure is noted, not raised)."""
         self.device.check()
-        with _InterruptsDeferred():
-            if wait and self._run_here(task):
-                return
-            with self._lock:
-                self.reap()
-                if self._runner:
-                    self._held.append(task)
-                else:
-                    self._write(task)
-                self._last = task
-                self.ticket += 1
+        with InterruptsDeferred():
+            self.start(task, wait)
         if wait:
-            self._wait(task)
+            self.finish(task)
+
+    def start(self, task: Task, here: bool) -> None:
+        """Enqueue a task, or with `here` run it on this thread if the stream is idle."""
+        if here and self._run_here(task):
+            return
+        with self._lock:
+            self.reap()
+            if self._runner:
+                self._held.append(task)
+            else:
+                self._write(task)
+            self._last = task
+            self.ticket += 1
 
     def query(self) -> bool:
         """Is everything enqueued so far through?"""
@@ -102,7 +106,7 @@ class Stream:
     def wait_for(self, ticket: int) -> None:
         """Return when the task of this ticket is through. Raises nothing of what tasks raised."""
         while not self.is_done(ticket):
-            self._wait(self._task_at(ticket))
+            self.finish(self._task_at(ticket))
 
     def runs_here(self) -> bool:
         """Is the calling thread in the middle of a task of this stream?"""
@@ -227,7 +231,8 @@ class Stream:
         if error is not None:
             self.device.failures.add(self, error)
 
-    def _wait(self, task: Task) -> None:
+    def finish(self, task: Task) -> None:
+        """Return when a task that was enqueued is through."""
         while not task.done:
             if self.runs_here():
                 raise RuntimeError(f"a task on {self!r} waits for its own stream, which would never end")
@@ -244,7 +249,7 @@ class Stream:
 _fast_signal = importlib.import_module("_signal")
 
 
-class _InterruptsDeferred:
+class InterruptsDeferred:
     """On the main thread, holds Ctrl-C back until the block is left: a task is done whole or not at all."""
 
     __slots__ = ("_arrived", "_handler")

@@ -276,3 +276,71 @@ def test_without_a_clock_a_plan_runs_too(device: Device, kernels: Kernels, wait:
     plans = PlanRunner(chain(3), kernels.signatures, kernels.addresses, RUNALL, no_host)
     (y,) = launch(plans, stream, [put(stream, [0] * N)], wait)
     assert get(y) == [6] * N
+
+
+def updates() -> Plan:
+    """Two vectors, each with a scalar added."""
+    launches = tuple(Launch("add", (SlotArg(i), ScalarArg(0)), (2 + i,), (i,)) for i in range(2))
+    return Plan((vector(),) * 4, (0, 1), (2, 3), launches, scalars=("float",))
+
+
+def test_outputs_are_written_over_what_is_free(device: Device, kernels: Kernels, wait: bool) -> None:
+    kernels.add("add", add_scalar)
+    plans, stream = runner(updates(), kernels), device.default_stream
+    x, y = put(stream, [1] * N), put(stream, [2] * N)
+    assert plans.may_lend((), 3) == (0,)
+    launched: list[list[int]] = []
+    for _ in range(3):
+        free = plans.may_lend((), 3)
+        before = x.address
+        note = lambda outputs: launched.append([b.address for b in outputs])  # noqa: E731
+        x, y = plans.launch(stream, [x, y], [2.0], (), 3, describe, wait, free=free, launched=note)
+        assert y.address == before
+    assert (get(x), get(y)) == ([7] * N, [8] * N)
+    assert len(launched) == 3
+    assert launched[-1] == [x.address, y.address]
+    assert device.allocator.memory_stats()["allocation.all.current"] == 2
+
+
+def test_what_was_lent_comes_back_if_the_launch_fails(
+    device: Device, kernels: Kernels, wait: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels.add("add", add_scalar)
+    plans, stream = runner(updates(), kernels), device.default_stream
+    inputs = [put(stream, [1] * N), put(stream, [2] * N)]
+
+    def no_threads(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stream, "start", no_threads)
+        with pytest.raises(RuntimeError, match="can't start"):
+            plans.launch(stream, inputs, [2.0], (), 3, describe, wait, free=(0,))
+    assert [get(b) for b in inputs] == [[1] * N, [2] * N]
+    assert inputs[0].may_be_handed_over(stream)
+    outputs = plans.launch(stream, inputs, [2.0], (), 3, describe, wait, free=(0,))
+    assert [get(b) for b in outputs] == [[3] * N, [4] * N]
+    assert not inputs[0].may_be_handed_over(stream)
+
+
+def test_a_failure_poisons_what_was_written_over(device: Device, kernels: Kernels, wait: bool) -> None:
+    def fails(argv: Argv) -> None:
+        argv.error[:] = 1, 2, 3, 4
+
+    kernels.add("add", fails)
+    stream = device.default_stream
+    x, y = put(stream, [1] * N), put(stream, [2] * N)
+    outputs = runner(updates(), kernels).launch(stream, [x, y], [2.0], (), 3, describe, wait, free=(0,))
+    for output in outputs:
+        with pytest.raises(IndexError):
+            get(output)
+    device.failures.drain()
+
+
+def test_memory_of_or_used_on_another_stream_is_not_handed_over(device: Device, kernels: Kernels, wait: bool) -> None:
+    stream, other = device.default_stream, device.new_stream()
+    x = put(stream, [1] * N)
+    assert x.may_be_handed_over(stream)
+    assert not x.may_be_handed_over(other)
+    x.record_stream(other)
+    assert not x.may_be_handed_over(stream)
