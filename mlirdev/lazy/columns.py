@@ -39,7 +39,10 @@ class Each:
         return result
 
     def resolve(self, arguments: Sequence[Any]) -> tuple[list[Entry | None], list[Cells], list[Sequence[Scalar]]]:
-        """The rows' entries (None where the op can't be recorded as one node), columns of operands and numbers."""
+        """The rows' entries (None where the op can't be recorded as one node), columns of operands and numbers.
+
+        Raises as eager does for operands that the op refuses.
+        """
         rows = next(len(a) for a in arguments if type(a) is list)
         keys: list[Sequence[Any]] = []
         operands: list[Cells] = []
@@ -57,6 +60,10 @@ class Each:
         rest = (keys, arguments)
         table = self._table
         entries = [table[k] if k in table else self._learn(k, i, rest) for i, k in enumerate(zip(*keys, strict=True))]
+        if self.overload.holds_numbers:
+            for entry, row in zip(entries, zip(*numbers, strict=True)):  # noqa: B905  (no numbers: nothing to check)
+                if entry is not None:
+                    check_numbers(self.overload.name, row, entry.layout.dtype)
         return entries, operands, numbers
 
     def recorded(
@@ -66,9 +73,6 @@ class Each:
         structure that isn't in others."""
         if any(entry is None or len(entry.scalars) != len(numbers) for entry in entries):
             return None
-        if self.overload.holds_numbers:
-            for entry, row in zip(entries, zip(*numbers, strict=True)):  # noqa: B905  (no numbers: nothing to check)
-                check_numbers(self.overload.name, row, entry.layout.dtype)  # type: ignore[union-attr]
         return record_each(entries, operands, [*chain.from_iterable(zip(*numbers, strict=True))])  # type: ignore[arg-type]
 
     def _learn(self, key: tuple[Any, ...], row: int, rest: tuple[Any, Sequence[Any]]) -> Entry | None:

@@ -108,3 +108,12 @@ def test_autograd_sees_what_was_written() -> None:
     v = torch.ones(3, requires_grad=True)
     (v * v * 3 + v.exp() * v).sum().backward()
     torch.testing.assert_close(x.grad.cpu(), v.grad)  # type: ignore[union-attr]
+
+
+def test_rows_before_one_that_is_refused_are_written() -> None:
+    for device in ("cpu", "mlirdev"):
+        tensors = [torch.ones(2, device=device), torch.ones(2, dtype=torch.bool, device=device)]
+        with pytest.raises(RuntimeError, match="not supported"):
+            torch._foreach_neg_(tensors)
+        assert tensors[0].tolist() == [-1.0, -1.0]
+        assert tensors[0]._version == 1

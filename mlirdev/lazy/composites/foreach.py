@@ -112,7 +112,10 @@ def _is_in_order(columns: Sequence[Any]) -> bool:
 def _recorded(element: str, columns: Sequence[Any], targets: Cells | None) -> list[Cell] | None:
     """The results; None, and nothing recorded, where they are not to be had at once or laid out unlike the targets."""
     op = each(element)
-    entries, operands, numbers = op.resolve(columns)
+    try:
+        entries, operands, numbers = op.resolve(columns)
+    except Exception:  # one by one it is raised again, behind the rows before it
+        return None
     if targets is not None and any(
         entry is None or entry.layout is not cell.layout for entry, cell in zip(entries, targets, strict=True)
     ):
