@@ -8,7 +8,7 @@ anything else   itself: a size, most often
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from mlirdev.lazy.layouts import Layout, layout_of
-from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, offset_of, restrided, whole_cell
+from mlirdev.lazy.storage import cell_of, offset_of, restrided
+from mlirdev.lazy.trace import Cell
 
 
 @dataclass(frozen=True)
@@ -54,21 +55,39 @@ class HostTensor:
     layout: Layout
 
 
-def signature_of(argument: Any) -> Hashable:
-    """What an argument is like. The usual device tensor, whole and contiguous, is just its layout."""
-    if isinstance(argument, Tensor):
-        cell = whole_cell(argument)
-        return _signature_of_tensor(argument) if cell is None else cell.layout
-    kind = type(argument)
-    return argument if kind is int else (kind, argument)  # True == 1 == 1.0
+def look_at(args: Sequence[Any]) -> tuple[tuple[Hashable, ...], list[Cell | None]]:
+    """What the arguments are like, and the cells of those on the device. The usual tensor, whole and contiguous, is
+    like its layout. `storage.whole_cell`, but without a call per argument: models have hundreds."""
+    signatures: list[Hashable] = []
+    cells: list[Cell | None] = []
+    for argument in args:
+        try:
+            cell: Cell = argument.untyped_storage().cell
+        except AttributeError:  # on the CPU, or no tensor
+            signatures.append(_signature_of_other(argument))
+            cells.append(None)
+            continue
+        cells.append(cell)
+        layout = cell.layout
+        exact = layout.exact_stride
+        if (
+            argument.dtype is layout.quick_dtype
+            and argument.shape == layout.shape
+            and argument.is_contiguous()
+            and (exact is None or argument.stride() == exact)
+        ):
+            signatures.append(layout)
+        else:
+            signatures.append(view_of(argument))
+    return tuple(signatures), cells
 
 
-def _signature_of_tensor(tensor: Tensor) -> Hashable:
-    if tensor.device.type == DEVICE_TYPE:
-        return view_of(tensor)
-    if tensor.dim() == 0 and not tensor.is_complex():
-        return HostNumber(tensor.dtype)
-    return HostTensor(layout_of(tensor.shape, tensor.dtype))
+def _signature_of_other(argument: Any) -> Hashable:
+    if not isinstance(argument, Tensor):
+        return argument if type(argument) is int else (type(argument), argument)  # True == 1 == 1.0
+    if argument.dim() == 0 and not argument.is_complex():
+        return HostNumber(argument.dtype)
+    return HostTensor(layout_of(argument.shape, argument.dtype))
 
 
 def view_of(tensor: Tensor) -> View:

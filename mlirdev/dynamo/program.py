@@ -9,7 +9,7 @@ from torch import Tensor, fx
 
 from mlirdev import compiler
 from mlirdev.dynamo import frozen as freezing
-from mlirdev.dynamo.arguments import signature_of
+from mlirdev.dynamo.arguments import look_at
 from mlirdev.dynamo.pieces import runs_as_called, split
 from mlirdev.dynamo.replay import NeedsPieceError, replay
 from mlirdev.dynamo.sizes import other_sizes
@@ -30,8 +30,6 @@ class Program:
         self._known = freezing.fold(graph, freezing.of_placeholders(graph, frozen)) if frozen else {}
         self._differentiated = differentiated
         self._variants: dict[Hashable, Variant] = {}
-        self._latest: Variant | None = None  # is tried first
-        self._chosen: tuple[str, ...] = ()  # the options that the latest one was compiled with
         self._pieces: Callable[..., Any] | None = None
         as_called = [node.name for node in graph.graph.nodes if runs_as_called(node)]
         if as_called:
@@ -40,28 +38,19 @@ class Program:
     def __call__(self, args: list[Any]) -> Any:
         if self._pieces is not None:
             return self._call_pieces(args)
-        chosen = options.code
-        variant = self._latest
-        cells = variant.match(args) if variant is not None and self._chosen == chosen else None
-        if variant is None or cells is None:
-            variant = self._variant(args, chosen)
-            cells = None if variant is None else variant.match(args)
-        if variant is None or cells is None:
-            return self._call_pieces(args)
+        signatures, cells = look_at(args)
+        key = signatures, options.code
+        variant = self._variants.get(key)
+        if variant is None:
+            variant = self._compile(signatures)
+            if variant is None:
+                return self._call_pieces(args)
+            self._variants[key] = variant
         if self._differentiated and current_stream() is not recorder.default_stream:
             note(None, 0, current_stream())
         results = variant.run(args, cells)
         args.clear()
         return results
-
-    def _variant(self, args: Sequence[Any], chosen: tuple[str, ...]) -> Variant | None:
-        """The variant for such arguments, compiled if there is none; None if the graph had to be split."""
-        signatures = tuple(map(signature_of, args))
-        variant = self._variants.get((signatures, chosen)) or self._compile(signatures)
-        if variant is not None:
-            self._variants[signatures, chosen] = variant
-        self._latest, self._chosen = variant, chosen
-        return variant
 
     def _call_pieces(self, args: list[Any]) -> Any:
         assert self._pieces is not None
@@ -70,11 +59,12 @@ class Program:
         return self._pieces(*given)
 
     def _compile(self, signatures: Sequence[Hashable]) -> Variant | None:
+        """The variant for such arguments; None if the graph had to be split."""
         try:
             replayed = replay(self._graph, signatures, self._known)
             graph = replayed.cut.graph
             if not graph.nodes:
-                return Variant(signatures, replayed, None, ())
+                return Variant(replayed, None, ())
             others = None if self._variants else other_sizes(self._graph, signatures)
             like = None if others is None else replay(self._graph, others, self._known).cut.graph
         except NeedsPieceError as error:
@@ -82,7 +72,7 @@ class Program:
             return None
         where = replayed.lines.where(replayed.cut.nodes[0]) or source_line(here())
         executable, syms = compiler.executable_for(graph, where, like)
-        return Variant(signatures, replayed, executable, syms)
+        return Variant(replayed, executable, syms)
 
     def _split(self, as_called: Sequence[str]) -> None:
         self._pieces = split(self._graph, as_called, Program)

@@ -7,20 +7,18 @@ arguments ─► buffers, scalars (numbers, random seeds) ─► one launch on t
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from mlirdev.compiler import Executable
-from mlirdev.dynamo.arguments import signature_of
 from mlirdev.dynamo.replay import Literal, Made, Replayed, Result
 from mlirdev.events import Fallback, Flush, emit
 from mlirdev.guards import check_fallback
 from mlirdev.lazy.device import upload
 from mlirdev.lazy.flush import Lines
-from mlirdev.lazy.layouts import Layout
 from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, new_tensor
 from mlirdev.lazy.trace import Cell, cell_of_buffer, current_stream, order, recorder
 from mlirdev.options import options
@@ -33,10 +31,7 @@ CAUSE = "compiled"
 class Variant:
     """See the module's docstring. `executable` is None where nothing has to be computed."""
 
-    def __init__(
-        self, signatures: Sequence[Hashable], replayed: Replayed, executable: Executable | None, syms: tuple[int, ...]
-    ) -> None:
-        self._kinds = [(s if isinstance(s, Layout) else None, s) for s in signatures]
+    def __init__(self, replayed: Replayed, executable: Executable | None, syms: tuple[int, ...]) -> None:
         self._replayed = replayed
         self._executable = executable
         self._syms = syms
@@ -49,32 +44,8 @@ class Variant:
         self._draws = [(draw.generator, draw.blocks, places.get(draw.at)) for draw in replayed.draws]
         self._place = {number: k for k, number in enumerate(replayed.outputs)}
 
-    def match(self, args: Sequence[Any]) -> list[Cell | None] | None:
-        """The cells of arguments that are as these, where they are whole tensors; None for other arguments.
-
-        `signature_of` and a comparison, but without a call per argument: models have hundreds.
-        """
-        cells: list[Cell | None] = []
-        for argument, (layout, signature) in zip(args, self._kinds, strict=True):
-            if layout is None:
-                if signature_of(argument) != signature:
-                    return None
-                cells.append(None)
-                continue
-            try:
-                cell = argument.untyped_storage().cell
-            except AttributeError:  # on the CPU
-                return None
-            if cell.layout is not layout or argument.shape != layout.shape or argument.dtype is not layout.dtype:
-                return None
-            exact = layout.exact_stride
-            if not argument.is_contiguous() or (exact is not None and argument.stride() != exact):
-                return None
-            cells.append(cell)
-        return cells
-
     def run(self, args: Sequence[Any], cells: Sequence[Cell | None]) -> Any:
-        """What the graph returns for arguments with these cells, which `match` gave."""
+        """What the graph returns for these arguments, whose cells are in `cells`."""
         buffers = self._launch(args, cells)
         replayed = self._replayed
         # All memory is looked up before any argument is given another one.
