@@ -26,7 +26,7 @@ class View:
 
     layout: Layout
     dtype: torch.dtype
-    size: tuple[int, ...]
+    shape: tuple[int, ...]
     stride: tuple[int, ...]
     offset: int
     conjugate: bool
@@ -36,7 +36,7 @@ class View:
         """The view of a storage, of which `base` is any tensor."""
         if base.dtype is not self.dtype:
             base = restrided(base, (self.layout.nbytes // base.dtype.itemsize,), (1,), 0).view(self.dtype)
-        view = restrided(base, self.size, self.stride, self.offset)
+        view = restrided(base, self.shape, self.stride, self.offset)
         view = torch._conj(view) if self.conjugate else view
         return torch._neg_view(view) if self.negative else view
 
@@ -92,6 +92,6 @@ def _signature_of_other(argument: Any) -> Hashable:
 
 def view_of(tensor: Tensor) -> View:
     """How a device tensor views its storage."""
-    size, stride = tuple(tensor.shape), tensor.stride()
+    shape, stride = tuple(tensor.shape), tensor.stride()
     bits = tensor.is_conj(), tensor.is_neg()
-    return View(cell_of(tensor).layout, tensor.dtype, size, stride, offset_of(tensor), *bits)
+    return View(cell_of(tensor).layout, tensor.dtype, shape, stride, offset_of(tensor), *bits)

@@ -11,9 +11,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._prims import rng_prims
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
+from mlirdev.lazy.rng import default_generator
 from mlirdev.lazy.storage import DEVICE_TYPE
 
 
@@ -35,8 +37,47 @@ def is_constant(node: fx.Node) -> bool:
 
 
 def runs_as_called(node: fx.Node) -> bool:
-    """Does it compute on the CPU?"""
-    return node.op == "call_function" and _is_on_cpu(node) and not is_constant(node)
+    """Does it compute on the CPU, or look at a generator's state?"""
+    if node.op != "call_function":
+        return False
+    return node.target in _OF_CHECKPOINTS.values() or (_is_on_cpu(node) and not is_constant(node))
+
+
+def _run_and_save(op: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, Any]:
+    """A random op whose numbers will be drawn once more, and the generator's state before it."""
+    if not _is_ours((args, kwargs)):
+        saved: tuple[Tensor, Any] = rng_prims.run_and_save_rng_state(op, *args, **kwargs)
+        return saved
+    return default_generator.get_state(), op(*args, **kwargs)
+
+
+def _run_with(state: Tensor, op: Any, *args: Any, **kwargs: Any) -> Any:
+    """The random op once more, from that state."""
+    if not _is_ours((args, kwargs)):
+        return rng_prims.run_with_rng_state(state, op, *args, **kwargs)
+    now = default_generator.get_state()
+    default_generator.set_state(state)
+    try:
+        return op(*args, **kwargs)
+    finally:
+        default_generator.set_state(now)
+
+
+def _is_ours(value: Any) -> bool:
+    leaves = pytree.tree_leaves(value)
+    devices = [x.device for x in tensors_of(value)] + [x for x in leaves if isinstance(x, torch.device)]
+    return any(device.type == DEVICE_TYPE for device in devices)
+
+
+# Random ops in checkpointed regions: PyTorch's own know no device but theirs.
+_OF_CHECKPOINTS = {rng_prims.run_and_save_rng_state: _run_and_save, rng_prims.run_with_rng_state: _run_with}
+
+
+def take_over_checkpoints(graph: fx.Graph) -> None:
+    """Have the random ops of checkpointed regions draw from the device's generator."""
+    for node in graph.nodes:
+        if node.op == "call_function":
+            node.target = _OF_CHECKPOINTS.get(node.target, node.target)
 
 
 def _is_on_cpu(node: fx.Node) -> bool:

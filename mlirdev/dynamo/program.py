@@ -10,7 +10,7 @@ from torch import Tensor, fx
 from mlirdev import compiler
 from mlirdev.dynamo import frozen as freezing
 from mlirdev.dynamo.arguments import look_at
-from mlirdev.dynamo.pieces import runs_as_called, split
+from mlirdev.dynamo.pieces import runs_as_called, split, take_over_checkpoints
 from mlirdev.dynamo.replay import NeedsPieceError, replay
 from mlirdev.dynamo.sizes import other_sizes
 from mlirdev.dynamo.variant import Variant
@@ -31,6 +31,7 @@ class Program:
         self._differentiated = differentiated
         self._variants: dict[Hashable, Variant] = {}
         self._pieces: Callable[..., Any] | None = None
+        take_over_checkpoints(graph.graph)
         as_called = [node.name for node in graph.graph.nodes if runs_as_called(node)]
         if as_called:
             self._split(as_called)

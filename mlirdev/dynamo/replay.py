@@ -22,7 +22,7 @@ from mlirdev.lazy.graphs import Cut, cut
 from mlirdev.lazy.layouts import Layout
 from mlirdev.lazy.operands import scalar_tensor
 from mlirdev.lazy.private import Draw, NeedsValueError, Private, privately
-from mlirdev.lazy.storage import cell_of, new_tensor, whole_cell
+from mlirdev.lazy.storage import cell_of, new_tensor, read, whole_cell
 from mlirdev.lazy.trace import Cell, enter
 from mlirdev.runtime import Buffer
 
@@ -197,7 +197,19 @@ class _Replaying:
     def _results(self, values: Sequence[Any]) -> tuple[Result, ...]:
         self._made: list[Cell] = []
         owners = {id(cell): number for number, (cell, _) in self.cells.items()}
+        values = [self._by_itself(value, values, owners) for value in values]
         return tuple(self._result(value, owners) for value in values)
+
+    def _by_itself(self, value: Any, values: Sequence[Any], owners: Mapping[int, int]) -> Any:
+        """A result, as a whole tensor if it is a part or another shape of what nobody else gets to see: whoever takes
+        it, the backward program for one, finds it simpler."""
+        if not isinstance(value, Tensor) or value.is_conj() or value.is_neg() or not value.is_contiguous():
+            return value
+        cell = cell_of(value)
+        shared = sum(isinstance(other, Tensor) and cell_of(other) is cell for other in values) > 1
+        if shared or id(cell) in owners or whole_cell(value) is cell:
+            return value
+        return new_tensor(read(value))
 
     def _result(self, value: Any, owners: Mapping[int, int]) -> Result:
         if not isinstance(value, Tensor):

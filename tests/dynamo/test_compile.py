@@ -253,6 +253,23 @@ def test_sizes_become_inputs(dynamic: bool | None, wanted: int) -> None:
     assert compiles(call) == wanted
 
 
+def test_sizes_in_a_backward_pass() -> None:
+    def function(x: Tensor, w: Tensor) -> Tensor:
+        y = torch.cat([x, x[1:]]).reshape(-1, 2, 3)
+        return (y.transpose(0, 1) @ w).sum((0, 2))
+
+    def gradient(function: Callable[..., Tensor], x: Tensor, w: Tensor) -> Tensor:
+        w = w.detach().requires_grad_()
+        function(x, w).square().sum().backward()
+        assert w.grad is not None
+        return w.grad.cpu()
+
+    ours = compiled(function, dynamic=True)
+    for n in (4, 5, 9):
+        x, w = random(n, 6), random(3, 4)
+        torch.testing.assert_close(gradient(ours, x.to(DEVICE), w.to(DEVICE)), gradient(function, x, w))
+
+
 # --- random numbers -------------------------------------------------------------------------------------
 
 
@@ -268,6 +285,20 @@ def test_random_numbers_are_those_of_recorded_code() -> None:
         torch.manual_seed(3)
         wanted = [*draw(x), *draw(x), torch.rand(2, device=DEVICE)]
         assert all(map(torch.equal, [t.cpu() for t in got], [t.cpu() for t in wanted]))
+
+
+def test_random_numbers_of_a_checkpoint_are_drawn_again() -> None:
+    def gradients(wrap: Callable[..., Any]) -> Tensor:
+        torch.manual_seed(0)
+        layer = nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5)).to(DEVICE)
+        x = random(4, 6).to(DEVICE).requires_grad_()
+        function = wrap(lambda x: torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False).sum())
+        for _ in range(2):
+            function(x).backward()
+        assert x.grad is not None
+        return x.grad.cpu()
+
+    torch.testing.assert_close(gradients(compiled), gradients(lambda function: function))
 
 
 # --- the CPU beside it ------------------------------------------------------------------------------------
