@@ -18,6 +18,7 @@ from mlirdev.graph import Arg, Graph, Node, Ref, ScalarRef, Size, TensorSpec
 from mlirdev.plan import PlanDim
 
 from . import dims, pairs, table
+from .attended import find_attended
 from .dims import Shape
 from .tensor import Number, Operand, Tensor, sizes, spec_of
 
@@ -36,13 +37,17 @@ class Rewritten:
 def rewrite(graph: Graph) -> Rewritten:
     """Raises LoweringError for a node without a lowering."""
     rewriter = Rewriter(graph)
+    attended = find_attended(graph)
     for position, (node, first) in enumerate(zip(graph.nodes, graph.first_result, strict=True)):
         rewriter.origin = position
         reason = table.unsupported(node, graph.specs)
         if reason is not None:
             raise LoweringError((position,), f"{node.op}: {reason}")
         try:
-            rewriter.replace(node, first)
+            if position in attended:
+                rewriter.numbers[first] = attended[position].emit(rewriter, node).number
+            else:
+                rewriter.replace(node, first)
         except dims.RuntimeSizeError as error:
             raise LoweringError((position,), f"{node.op}: {error}") from error
     outputs = tuple(rewriter.numbers[o] for o in graph.outputs)
@@ -70,15 +75,16 @@ class Rewriter:
         self.line_sums: dict[int, tuple[int, Tensor]] = {}
 
     def replace(self, node: Node, first: int) -> None:
-        args = tuple(self._renumbered(a) for a in node.args)
+        args = tuple(self.renumbered(a) for a in node.args)
         results = self.emit(node.op, args, node.results)
         for i, result in enumerate(results):
             self.numbers[first + i] = result.number
 
-    def _renumbered(self, arg: Arg) -> Arg:
+    def renumbered(self, arg: Arg) -> Arg:
+        """An argument of a recorded node, as it is here."""
         if isinstance(arg, Ref):
             return Ref(self.numbers[arg.value])
-        return tuple(self._renumbered(a) for a in arg) if isinstance(arg, tuple) else arg
+        return tuple(self.renumbered(a) for a in arg) if isinstance(arg, tuple) else arg
 
     def emit(self, op: str, args: Sequence[Arg], results: Sequence[TensorSpec]) -> list[Tensor]:
         """One operator call, by its rule where it has one."""

@@ -34,7 +34,7 @@ Scalar = float | int | bool
 _IGNORED = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
 _MISSING = object()
 is_structural = functools.lru_cache(maxsize=8192, typed=True)(structural_scalar)
-_PROBES = (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 0.1)
+_PROBES = (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 0.1, float("-inf"))
 _TENSORS = frozenset({Tensor, torch.nn.Parameter})
 _SCALAR_TYPES = {float: "float", int: "int", bool: "bool"}
 # Tagged for a dropout that the CPU's kernel doesn't have.

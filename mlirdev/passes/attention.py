@@ -273,8 +273,8 @@ class Attention(Blocks):
             loaded = [v.load(self.scores, add(p, j.iv)) for p in places]
             j.yields = [larger(x, top) for x, top in zip(loaded, j.carried, strict=True)]
         top = v.greatest(larger(*j.results))
-        # All scores -inf: exponentials of -inf, not of NaN.
-        top = select(compare("oeq", top, v.number(-math.inf)), v.number(0.0), top)
+        if self.op.zero_rows:  # exponentials of -inf, not of NaN, where all scores are -inf
+            top = select(compare("oeq", top, v.number(-math.inf)), v.number(0.0), top)
         wide = v.spread(top)
         with for_loop(0, multiply(width, self.nr), self.nr, [v.splat(0.0)] * 2) as j:
             for at, total in zip(places, j.carried, strict=True):
@@ -283,8 +283,9 @@ class Attention(Blocks):
                 v.store(weight, self.scores, add(at, j.iv))
                 j.yields.append(binary("addf", total, weight))
         total = v.add_up(binary("addf", *j.results))
-        empty = compare("oeq", total, v.number(0.0))
-        factor = select(empty, v.number(0.0), binary("divf", v.number(1.0), total))
+        factor = binary("divf", v.number(1.0), total)
+        if self.op.zero_rows:
+            factor = select(compare("oeq", total, v.number(0.0)), v.number(0.0), factor)
         v.store_number(factor, self.factors, i)
         log = emit("math.log", [v.element], [total])
         v.store_number(binary("addf", log, top), self.logsumexp.flat, self.logsumexp.at({**place, self.op.m: row}))

@@ -14,6 +14,7 @@ from mlirdev.passes.linear import is_dense
 from mlirdev.passes.ops import defining_op, emit
 from mlirdev.passes.sizes import size_of
 
+FLAGS = ("causal", "zero_rows")
 # Per dim of the operation, where it stands.
 Place = Mapping[int, Index]
 
@@ -44,6 +45,7 @@ class AttentionOp:
 
     op: Any
     causal: bool
+    zero_rows: bool
     scale: float
     sizes: tuple[Index, ...]
     inputs: tuple[Operand, ...]
@@ -81,8 +83,9 @@ def read_attention(op: Any) -> AttentionOp:
     with ir.InsertionPoint(op), op.location:
         operands = [_operand(memref, map_) for memref, map_ in zip(memrefs, maps, strict=True)]
         sizes = tuple(_size(d, memrefs, maps) for d in range(maps[0].n_dims))
-    causal, scale = ir.BoolAttr(op.attributes["causal"]).value, ir.FloatAttr(op.attributes["scale"]).value
-    return AttentionOp(op, causal, scale, sizes, tuple(operands[:split]), tuple(operands[split:]))
+    causal, zero_rows = (name in op.attributes and ir.BoolAttr(op.attributes[name]).value for name in FLAGS)
+    scale = ir.FloatAttr(op.attributes["scale"]).value
+    return AttentionOp(op, causal, zero_rows, scale, sizes, tuple(operands[:split]), tuple(operands[split:]))
 
 
 def _uncast(memref: Any) -> Any:

@@ -30,9 +30,17 @@ def run(module: ir.Module, target: Target) -> None:
 
 
 def _fold_operand(op: Any, position: int) -> None:
-    while (source := defining_op(op.operands[position])) is not None and (order := _order(source)) is not None:
-        op.operands[position] = source.operands[0]
-        _permute_map(op, position, _inverse(order))
+    """Read from before the first of the transposes in a row that together leave the innermost dim where it is."""
+    value = op.operands[position]
+    order, found = list(range(value.type.rank)), None
+    while (source := defining_op(value)) is not None and source.name == "linalg.transpose":
+        inner = _permutation(source)
+        value, order = source.operands[0], [inner[d] for d in order]
+        if order[-1] == len(order) - 1:
+            found = value, order
+    if found is not None:
+        op.operands[position] = found[0]
+        _permute_map(op, position, _inverse(found[1]))
 
 
 def _fold_results(op: Any) -> None:
@@ -73,8 +81,12 @@ def _order(op: Any) -> list[int] | None:
     """The permutation of a transpose that leaves the innermost dim where it is."""
     if op.name != "linalg.transpose":
         return None
-    order = [int(d) for d in ir.DenseI64ArrayAttr(op.attributes["permutation"])]
+    order = _permutation(op)
     return order if order[-1] == len(order) - 1 else None
+
+
+def _permutation(op: Any) -> list[int]:
+    return [int(d) for d in ir.DenseI64ArrayAttr(op.attributes["permutation"])]
 
 
 def _inverse(order: Sequence[int]) -> list[int]:

@@ -160,3 +160,62 @@ def test_is_one_node_and_one_launch() -> None:
     assert out.shape == (1, 2, 3, 4)
     assert after["ops_recorded"] == before["ops_recorded"] + 1
     assert after["launches"] == before["launches"] + 1
+
+
+# --- written out by hand ----------------------------------------------------------------------------
+
+
+def divided(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return torch.softmax(q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5, -1) @ v
+
+
+def filled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    scores = (q @ k.transpose(-2, -1)) * 0.25
+    return F.softmax(scores.masked_fill(mask == 0, float("-inf")), dim=-1) @ v
+
+
+def filled_with_a_number(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    scores = (q @ k.transpose(-2, -1)) * 0.25
+    return F.softmax(scores.masked_fill(mask == 0, -1e4), dim=-1) @ v
+
+
+def added(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    scores = torch.matmul(q, k.transpose(2, 3)) * 0.25 + mask
+    return torch.matmul(F.softmax(scores, dim=-1), v)
+
+
+def by_batches(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    q, k, v = (x.flatten(0, 1) for x in (q, k, v))
+    return torch.bmm(F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=-1), v)
+
+
+@pytest.mark.parametrize(
+    ("attend", "options", "launches"),
+    [
+        (divided, {}, 2),
+        (filled, {"mask": torch.tril(torch.ones(1, 1, 21, 35))}, 3),
+        (filled, {"mask": torch.tril(torch.ones(21, 35), -1)}, 3),  # the first row sees nothing
+        (filled_with_a_number, {"mask": torch.tril(torch.ones(21, 35), -1)}, None),
+        (added, {"mask": torch.randn(2, 1, 21, 35)}, 2),
+        (by_batches, {}, 1),
+    ],
+)
+def test_written_by_hand(attend: Callable[..., Tensor], options: dict[str, Any], launches: int | None) -> None:
+    x = operands((2, 3, 21, 16), (2, 3, 35, 16))
+    compare(x, grads=False, attend=attend, **options)
+    compare(x, attend=attend, **options)
+    moved, extra = [on_device(t) for t in x], {name: on_device(value) for name, value in options.items()}
+    mlirdev.sync()
+    before = mlirdev.metrics.snapshot()["launches"]
+    out = attend(*moved, **extra)
+    mlirdev.sync()
+    assert out.shape[-1] == 16
+    assert launches is None or mlirdev.metrics.snapshot()["launches"] == before + launches
+
+
+def test_weights_that_are_kept() -> None:
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        weights = torch.softmax(q @ k.transpose(-2, -1), -1)
+        return torch.cat([weights @ v, weights], -1)
+
+    compare(operands((1, 2, 21, 16), (1, 2, 35, 16)), grads=False, attend=attend)

@@ -14,7 +14,7 @@ func.func @kernel(%q: tensor<2x8x4xf32>, %destination: memref<2x8x4xf32>) -> ten
   %out = tensor.empty() : tensor<2x8x4xf32>
   %lse = tensor.empty() : tensor<2x8xf32>
   %0:2 = "mlirdev.attention"(%q, %q, %q, %out, %lse) {
-    causal = true, scale = 0.5 : f64, resultSegmentSizes = array<i32: 1, 1>,
+    causal = true, zero_rows = true, scale = 0.5 : f64, resultSegmentSizes = array<i32: 1, 1>,
     indexing_maps = [
       affine_map<(b, m, n, d, e) -> (b, m, d)>, affine_map<(b, m, n, d, e) -> (b, n, d)>,
       affine_map<(b, m, n, d, e) -> (b, n, e)>, affine_map<(b, m, n, d, e) -> (b, m, e)>,

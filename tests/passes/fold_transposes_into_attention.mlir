@@ -18,7 +18,7 @@ func.func @main(%x: tensor<?x2x4xf32>, %k: tensor<2x8x4xf32>, %n: index)
   %lse = tensor.empty(%n) : tensor<2x?xf32>
   %q = linalg.transpose ins(%x : tensor<?x2x4xf32>) outs(%heads : tensor<2x?x4xf32>) permutation = [1, 0, 2]
   %0:2 = "mlirdev.attention"(%q, %k, %k, %heads, %lse) {
-    causal = true, scale = 0.5 : f64, resultSegmentSizes = array<i32: 1, 1>,
+    causal = true, zero_rows = true, scale = 0.5 : f64, resultSegmentSizes = array<i32: 1, 1>,
     indexing_maps = [
       affine_map<(b, m, n, d, e) -> (b, m, d)>, affine_map<(b, m, n, d, e) -> (b, n, d)>,
       affine_map<(b, m, n, d, e) -> (b, n, e)>, affine_map<(b, m, n, d, e) -> (b, m, e)>,

@@ -19,7 +19,7 @@
 // CHECK: } {mlirdev.parallel}
 func.func @kernel(%q: memref<2x4x64x32xf32>, %out: memref<2x4x64x32xf32>, %lse: memref<2x4x64xf32>) {
   "mlirdev.attention"(%q, %q, %q, %out, %lse) {
-    causal = true, scale = 0.5 : f64, resultSegmentSizes = array<i32: 0, 0>,
+    causal = true, zero_rows = true, scale = 0.5 : f64, resultSegmentSizes = array<i32: 0, 0>,
     indexing_maps = [
       affine_map<(b, h, m, n, d, e) -> (b, h, m, d)>, affine_map<(b, h, m, n, d, e) -> (b, h, n, d)>,
       affine_map<(b, h, m, n, d, e) -> (b, h, n, e)>, affine_map<(b, h, m, n, d, e) -> (b, h, m, e)>,

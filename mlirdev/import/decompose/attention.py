@@ -72,7 +72,7 @@ def flash_attention(rw: Rewriter, node: Node) -> list[Tensor]:
     out, logsumexp = node.results
     shape = x.q.shape[:-1]
     specs = [spec_of((*shape, out.shape[-1]), out.dtype), spec_of(shape, logsumexp.dtype)]
-    args = [x.q.ref, x.k.ref, x.v.ref, x.mask_ref, causal, _scale(scale, x.q)]
+    args = [x.q.ref, x.k.ref, x.v.ref, x.mask_ref, causal, _scale(scale, x.q), True]
     results = rw.emit("own.attention", args, specs)
     return [result.view(spec.shape) for result, spec in zip(results, node.results, strict=True)]
 

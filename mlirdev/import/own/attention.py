@@ -1,6 +1,6 @@
 """Scaled dot product attention as one operation of our dialect (mlirdev/dialect.py says what it computes).
 
-own.attention(q, k, v, mask, causal, scale)                                (out, logsumexp)
+own.attention(q, k, v, mask, causal, scale, zero_rows)                     (out, logsumexp)
 own.attention_backward(dout, q, k, v, out, logsumexp, mask, causal, scale) (dq, dk, dv)
 
 q is batch… × queries × d, k and v have its rank; a batch dim of theirs may be 1 where q's isn't, and so may any dim of
@@ -8,8 +8,8 @@ the mask, which is added to the scores and may be None.
 
 Why one operation, rather than the products and the softmax as linalg, found again when kernels are formed: a causal
 product that leaves out what the mask hides, and a backward whose weights are never in memory, are no longer these
-loops. What is written out by hand in PyTorch's ops becomes the same node on the graph (see rewrite rules there),
-where it is a dozen nodes in a known order and not a hundred lines of fused loops.
+loops. What is written out by hand in PyTorch's ops becomes the same node (attended.py): on the graph it is a dozen
+nodes in a known order, afterwards a hundred lines of fused loops.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class _Maps:
 
 @own("own.attention")
 def attention(e: Emitter, node: Node) -> Sequence[ir.Value]:
-    q, k, v, mask, causal, scale = node.args
+    q, k, v, mask, causal, scale, zero_rows = node.args
     maps = _Maps(*(e.spec(a).shape for a in (q, k, v)))
     inputs = [(q, maps.q), (k, maps.k), (v, maps.v), (mask, maps.mask)]
-    return _emit(e, node, ATTENTION, maps, inputs, [maps.out, maps.rows], causal, scale)
+    return _emit(e, node, ATTENTION, maps, inputs, [maps.out, maps.rows], scale, causal=causal, zero_rows=zero_rows)
 
 
 @own("own.attention_backward")
@@ -59,7 +59,7 @@ def attention_backward(e: Emitter, node: Node) -> Sequence[ir.Value]:
     maps = _Maps(*(e.spec(a).shape for a in (q, k, v)))
     inputs = [(dout, maps.out), (q, maps.q), (k, maps.k), (v, maps.v), (out, maps.out), (logsumexp, maps.rows)]
     return _emit(
-        e, node, ATTENTION_BACKWARD, maps, [*inputs, (mask, maps.mask)], [maps.q, maps.k, maps.v], causal, scale
+        e, node, ATTENTION_BACKWARD, maps, [*inputs, (mask, maps.mask)], [maps.q, maps.k, maps.v], scale, causal=causal
     )
 
 
@@ -70,8 +70,8 @@ def _emit(
     maps: _Maps,
     inputs: Sequence[tuple[Arg, tuple[int, ...]]],
     results: Sequence[tuple[int, ...]],
-    causal: Arg,
     scale: Arg,
+    **flags: Arg,
 ) -> list[ir.Value]:
     assert isinstance(scale, float)
     given = [(a, dims) for a, dims in inputs if a is not None]
@@ -80,7 +80,7 @@ def _emit(
     indexing += [maps.of(spec.shape, dims) for spec, dims in zip(node.results, results, strict=True)]
     attributes = {
         "indexing_maps": ir.ArrayAttr.get(indexing),
-        "causal": ir.BoolAttr.get(bool(causal)),
+        **{name: ir.BoolAttr.get(bool(flag)) for name, flag in flags.items()},
         "scale": ir.FloatAttr.get(e.builder.type("f64"), scale),
         "resultSegmentSizes": ir.DenseI32ArrayAttr.get([1] * len(outs)),
     }

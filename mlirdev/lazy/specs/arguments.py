@@ -101,6 +101,7 @@ STRUCTURAL_VALUES: dict[str, frozenset[float]] = {
 STRUCTURAL_VALUES_IN: dict[str, dict[str, frozenset[float]]] = {
     "addcdiv": {"value": frozenset({1, -1})},
     "addcmul": {"value": frozenset({1, -1})},
+    "masked_fill": {"value": frozenset({float("-inf")})},
     "threshold": {"threshold": frozenset({0}), "value": frozenset({0})},
 }
 
