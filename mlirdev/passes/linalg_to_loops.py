@@ -56,10 +56,11 @@ def _lower(ops: list[Any]) -> None:
         nest.order = choose_order(nest)
     trees = build_trees(nests)
     with ir.InsertionPoint(ops[-1]):
-        emitter = LoopEmitter(_shrink_temporaries(nests, trees))
+        smaller = _shrink_temporaries(nests, trees)
+        emitter = LoopEmitter(smaller)
         for tree in trees:
             emitter.emit(tree)
-    for op in reversed(ops):
+    for op in (*reversed(ops), *(memref.owner for memref in smaller)):
         op.erase()
 
 
