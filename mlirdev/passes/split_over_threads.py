@@ -60,6 +60,7 @@ _SMALL = 4096
 _READING = frozenset(
     {"memref.load", "vector.load", "vector.maskedload", "vector.gather", "vector.transfer_read", "memref.prefetch"}
 )
+_WRITING = frozenset({"memref.store", "vector.store", "vector.maskedstore"})
 _NOT_TOUCHING = VIEWS | {"memref.alloc", "memref.dim", "memref.extract_strided_metadata", "memref.get_global"}
 
 
@@ -102,6 +103,15 @@ class _Step:
     def touched(self) -> set[Any]:
         return self.reads | self.writes
 
+    def is_alone(self, own: set[Any]) -> bool:
+        """Whether one thread takes this step for all: it isn't cut, and others would see what it writes.
+
+        But where they want its value, each takes the step: all write the same, if none reads what is written.
+        """
+        if self.loop is not None or not self.writes - own:
+            return False
+        return not _has_uses(self.op) or bool(self.reads & self.writes - own)
+
 
 class _Kernel:
     """The entry block, read: which temporaries are shared, and which steps one thread must take alone."""
@@ -133,8 +143,7 @@ class _Kernel:
         return [op for op in temporaries if op.results[0] not in self.own]
 
     def is_alone(self, step: _Step) -> bool:
-        """Whether one thread takes this step for all: it isn't cut, and others would see what it writes."""
-        return step.loop is None and bool(step.writes - self.own)
+        return step.is_alone(self.own)
 
     def shared(self, roots: set[Any]) -> set[Any]:
         return roots - self.own
@@ -144,7 +153,7 @@ class _Kernel:
         roots = dict.fromkeys(root for step in self.steps for root in step.touched)
         own = {root for root in roots if defining_op(root) is not None and self._may_be_own(root, ops)}
         while True:
-            shared = {root for step in self.steps if step.loop is None and step.writes - own for root in step.writes}
+            shared = {root for step in self.steps if step.is_alone(own) for root in step.writes}
             if not shared & own:
                 return own
             own -= shared
@@ -165,7 +174,8 @@ def _read(op: Any, error: Any) -> _Step:
         if inner.name in _NOT_TOUCHING:
             continue
         roots = {root_of(v) for v in inner.operands if isinstance(v.type, ir.MemRefType)} - {error}
-        step.reads |= roots
+        if inner.name not in _WRITING:
+            step.reads |= roots
         if inner.name not in _READING:
             step.writes |= roots
     return step
