@@ -138,27 +138,30 @@ class Graph:
             number += len(node.results)
         return tuple(firsts)
 
-    @cached_property
+    @property
     def ints(self) -> tuple[Dim, ...]:
         """Every size in the graph, in the order of `map_sizes`."""
-        sizes: list[Dim] = []
-        self.map_sizes(lambda size: sizes.append(size) or size)  # type: ignore[func-returns-value]
-        return tuple(sizes)
+        return self._read[1]
+
+    @property
+    def skeleton(self) -> tuple[object, ...]:
+        """The graph but its free sizes: equal for graphs that differ in those alone. A dim of 0 or 1, an index from the
+        back and "to the end" have a meaning of their own and stay; places in a tensor may be any."""
+        return self._read[0]
 
     @cached_property
-    def skeleton(self) -> Graph:
-        """The graph with its free sizes blanked: equal for graphs that differ in those alone. A dim of 0 or 1, an index
-        from the back and "to the end" have a meaning of their own and stay; places in a tensor may be any."""
-
-        def blank(size: Dim) -> Dim:
-            return _BLANK if _is_free(size, 2) else size
-
-        def blank_place(size: Dim) -> Dim:
-            return _BLANK if _is_free(size, 0) else size
-
-        inputs = tuple(_with_sizes(s, blank) for s in self.inputs)
-        nodes = tuple(n.map_sizes(blank_place if n.op in _PLACES else blank, blank) for n in self.nodes)
-        return replace(self, inputs=inputs, nodes=nodes, syms=0)
+    def _read(self) -> tuple[tuple[object, ...], tuple[Dim, ...]]:
+        """Skeleton and sizes, read in one go, flat: each new length of a cache that grows is looked up by both."""
+        words: list[object] = [self.scalars, self.outputs, len(self.inputs)]
+        sizes: list[Dim] = []
+        for spec in self.inputs:
+            _read_shape(spec, words, sizes)
+        for node in self.nodes:
+            words.append(node.op)
+            _read_args(node.args, 0 if node.op in _PLACES else 2, words, sizes)
+            for spec in node.results:
+                _read_shape(spec, words, sizes)
+        return tuple(words), tuple(sizes)
 
     def map_sizes(self, fn: Callable[[Dim], Dim]) -> Graph:
         """A graph with `fn` applied to every size: the inputs' shapes, then per node its arguments and results."""
@@ -199,15 +202,31 @@ class Graph:
         return "\n".join(lines)
 
 
-_BLANK = Sym(-1)
-
-
 # Operators whose size arguments are places in a tensor.
 _PLACES = frozenset({"aten.select.int", "aten.slice.Tensor"})
+_TO_THE_END = 1 << 62
 
 
-def _is_free(size: Dim, least: int) -> bool:
-    return not isinstance(size, int) or least <= size < 1 << 62
+def _read_shape(spec: TensorSpec, words: list[object], sizes: list[Dim]) -> None:
+    words += (spec.dtype, len(spec.shape))
+    sizes += spec.shape
+    for size in spec.shape:
+        words.append(size if isinstance(size, int) and not 2 <= size < _TO_THE_END else ...)
+
+
+def _read_args(args: tuple[Arg, ...], free_from: int, words: list[object], sizes: list[Dim]) -> None:
+    words.append(len(args))
+    for arg in args:
+        if isinstance(arg, Size):
+            size = arg.value
+            sizes.append(size)
+            words.append(size if isinstance(size, int) and not free_from <= size < _TO_THE_END else ...)
+        elif isinstance(arg, tuple):
+            _read_args(arg, free_from, words, sizes)
+        elif isinstance(arg, Ref):
+            words += ("%", arg.value)
+        else:
+            words.append(arg)
 
 
 def _with_sizes(spec: TensorSpec, fn: Callable[[Dim], Dim]) -> TensorSpec:

@@ -17,8 +17,8 @@ class GraphCache:
     """Keyed by skeleton; each skeleton has the graphs that were compiled for it, latest last."""
 
     def __init__(self) -> None:
-        self._by_skeleton: defaultdict[Graph, list[tuple[Known, Executable]]] = defaultdict(list)
-        self._static: set[Graph] = set()
+        self._by_skeleton: defaultdict[tuple[object, ...], list[tuple[Known, Executable]]] = defaultdict(list)
+        self._static: set[tuple[object, ...]] = set()
 
     def find(self, graph: Graph) -> Found | None:
         """The executable for a recorded graph and the values of its syms: the one made for its sizes, if there is."""

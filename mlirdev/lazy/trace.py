@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlirdev.errors import InternalError
 from mlirdev.events import SourceLine
-from mlirdev.graph import Arg, Node, Ref, ScalarRef, TensorSpec
+from mlirdev.graph import Arg, Node, Ref, ScalarRef, TensorSpec, walk_args
 from mlirdev.lazy.layouts import Layout
 from mlirdev.lazy.lines import source_line, stream_of_backward
 
@@ -37,10 +37,11 @@ class Entry:
     """An op with everything about it that is part of the key: interned, so identity is equality.
 
     `template` is the Graph node's arguments with operands and scalars numbered from 0. `outputs` are the
-    layouts of the node's results, in order: those that it makes, of the overload's `slots`.
+    layouts of the node's results, in order: those that it makes, of the overload's `slots`. `moving` are the places of
+    the arguments that hold operands or scalars.
     """
 
-    __slots__ = ("arity", "layout", "nbytes", "op", "outputs", "results", "scalars", "slots", "template")
+    __slots__ = ("arity", "layout", "moving", "nbytes", "op", "outputs", "results", "scalars", "slots", "template")
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class Entry:
     ) -> None:
         self.op = op
         self.template = template
+        self.moving = tuple(i for i, a in enumerate(template) if any(map(_moves, walk_args((a,)))))
         self.arity = arity
         self.scalars = scalars
         self.slots = slots
@@ -69,10 +71,17 @@ class Entry:
 
     def node(self, operand: Callable[[int], int], scalar: int) -> Node:
         """The Graph node: operand k is value `operand(k)`, scalar k is number `scalar + k`."""
-        return Node(self.op, tuple(_fill(a, operand, scalar) for a in self.template), self.results)
+        args = list(self.template)
+        for i in self.moving:
+            args[i] = _fill(args[i], operand, scalar)
+        return Node(self.op, tuple(args), self.results)
 
     def __repr__(self) -> str:
         return f"Entry({self.op}: {', '.join(map(str, self.results))})"
+
+
+def _moves(arg: Arg) -> bool:
+    return isinstance(arg, Ref | ScalarRef)
 
 
 def _fill(arg: Arg, operand: Callable[[int], int], scalar: int) -> Arg:
