@@ -27,6 +27,7 @@ from typing import Any
 
 from torch_mlir import ir
 
+from mlirdev.passes import epilogue_vectors
 from mlirdev.passes.build import (
     Index,
     add,
@@ -50,6 +51,7 @@ from mlirdev.passes.linear import flatten
 from mlirdev.passes.loop_emission import store
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import broadcast, create_mask, splat
+from mlirdev.passes.vectors import Vectors
 from mlirdev.passes.window import Axis, Window
 from mlirdev.target import Target
 
@@ -486,25 +488,49 @@ class DirectConvolution:
 
     def _finish(self, batch: Sequence[Index], first: Index, count: Index, row: Index) -> None:
         """Store what was computed for MR channels, and run what follows on it."""
-        c = self.contraction
-        axes = [a for a in self.window.axes if a.out is not None]
-        steps = [s for a, s in zip(self.window.axes, self.layout.steps, strict=True) if a.out is not None]
-        has_rows = self.window.axes[0].out is not None
-        extents = [count if has_rows and a is self.window.axes[0] else a.outs for a in axes]
-        with for_loop(row, minimum(add(row, self.mr), self.channels)) as channel, loops(extents) as places:
+        c, axes = self.contraction, self.window.axes
+        last = axes[-1]
+        in_vectors = self._ends_in_vectors()
+        extents = [count, *(a.outs for a in axes[1:])]
+        with (
+            for_loop(row, minimum(add(row, self.mr), self.channels)) as channel,
+            loops(extents[:-1]) as outer,
+            for_loop(0, extents[-1], self.lanes if in_vectors else 1) as inner,
+        ):
+            places = [*outer, inner.iv]
             at = multiply(subtract(channel.iv, row), self.row_length)
-            for place, step in zip(places, steps, strict=True):
+            for place, step in zip(places, self.layout.steps, strict=True):
                 at = add(at, multiply(place, step))
-            value = emit("memref.load", [self.element], [self.result, as_value(at)])
-            if has_rows:
-                places = [add(first, places[0]), *places[1:]]
             fixed = dict(zip(c.batch, batch, strict=True))
             fixed.update(zip(c.m, unflatten(channel.iv, c.extents(c.m)), strict=True))
+            places[0] = add(first, places[0])
             fixed.update((a.out, p) for a, p in zip(axes, places, strict=True) if a.out is not None)
-            if self.is_kept:
-                store(value, self.c, [as_value(base_of(c.c, fixed))])
-            if self.epilogue is not None:
-                self.epilogue.element(fixed, value)
+            if in_vectors and last.out is not None:
+                whole = isinstance(extents[-1], int) and extents[-1] % self.lanes == 0
+                self._end_vector(at, fixed, last.out, None if whole else subtract(extents[-1], inner.iv))
+            else:
+                self._end_element(at, fixed)
+
+    def _ends_in_vectors(self) -> bool:
+        dim = self.window.axes[-1].out
+        if dim is None or (self.is_kept and self.contraction.c.strides[dim] != 1):
+            return False
+        return self.epilogue is None or epilogue_vectors.fits(self.epilogue, dim)
+
+    def _end_vector(self, at: Index, fixed: dict[int, Index], dim: int, count: Index | None) -> None:
+        vectors = Vectors(self.lanes, self.element)
+        value = vectors.load(self.result, at, count)
+        if self.is_kept:
+            vectors.store(value, self.c, base_of(self.contraction.c, fixed), count)
+        if self.epilogue is not None:
+            epilogue_vectors.EpilogueVectors(self.epilogue, dim, self.lanes).emit(fixed, value, count)
+
+    def _end_element(self, at: Index, fixed: dict[int, Index]) -> None:
+        value = emit("memref.load", [self.element], [self.result, as_value(at)])
+        if self.is_kept:
+            store(value, self.c, [as_value(base_of(self.contraction.c, fixed))])
+        if self.epilogue is not None:
+            self.epilogue.element(fixed, value)
 
 
 @dataclass

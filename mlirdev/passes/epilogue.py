@@ -154,12 +154,20 @@ class EpilogueEmitter:
 
     def element(self, fixed: dict[int, Index], value: Any) -> None:
         """All nests at one element of C, which has this value: `fixed` says where every dim stands."""
-        c = self.contraction
-        dims = (*c.batch, *c.m, *c.n)
-        known: dict[Any, Any] = {(c.c.memref, c.c.offset, *(c.c.strides[d] for d in dims)): value}
+        known: dict[Any, Any] = {self.result_key: value}
         for epilogue in self.nests:
             with epilogue.nest.op.location:
                 self._body(epilogue, fixed, 0, known)
+
+    @property
+    def result_key(self) -> tuple[Any, ...]:
+        """The `key` of C itself."""
+        c = self.contraction
+        return (c.c.memref, c.c.offset, *(c.c.strides[d] for d in (*c.batch, *c.m, *c.n)))
+
+    def place(self, epilogue: EpilogueNest, i: int, fixed: dict[int, Index]) -> tuple[Any, Any]:
+        """The flat buffer of a nest's operand, and where in it an element is: `fixed` says where every dim stands."""
+        return self.flat[self.linear[epilogue.nest, i].memref], self._offset(epilogue, i, fixed, 0)
 
     def _columns(self, fixed: dict[int, Index], columns: Span) -> None:
         with for_loop(*columns) as column:
@@ -180,20 +188,21 @@ class EpilogueEmitter:
             )
         yielded = clone_body(nest, values, {})
         for i, value in enumerate(yielded, start=len(nest.inputs)):
-            key = self._key(epilogue, i)
+            key = self.key(epilogue, i)
             for other in [k for k in known if k[0] == key[0]]:
                 del known[other]
             store(value, self.flat[self.linear[nest, i].memref], [self._offset(epilogue, i, fixed, column)])
             known[key] = value
 
     def _load(self, epilogue: EpilogueNest, i: int, fixed: dict[int, Index], column: Any, known: dict[Any, Any]) -> Any:
-        key = self._key(epilogue, i)
+        key = self.key(epilogue, i)
         if key not in known:
             memref = self.flat[self.linear[epilogue.nest, i].memref]
             known[key] = load(memref, [self._offset(epilogue, i, fixed, column)])
         return known[key]
 
-    def _key(self, epilogue: EpilogueNest, i: int) -> tuple[Any, ...]:
+    def key(self, epilogue: EpilogueNest, i: int) -> tuple[Any, ...]:
+        """What tells the elements that operands touch apart: operands of one key touch the same one."""
         c, access = self.contraction, self.linear[epilogue.nest, i]
         return (access.memref, access.offset, *epilogue.strides(access, (*c.batch, *c.m, *c.n)))
 

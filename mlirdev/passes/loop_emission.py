@@ -22,8 +22,8 @@ from mlirdev.passes.partial_sums import MOST, Pieces, combine, combiner, cut, id
 _REORDERED = frozenset({"arith.addf", "arith.mulf"})
 _FASTMATH = "#arith.fastmath<reassoc,contract>"
 # The larger of 0.0 and -0.0 may be either; telling them apart costs twice the instructions. NaN is kept.
-_EXTREMA = frozenset({"arith.maximumf", "arith.minimumf"})
-_EITHER_ZERO = "#arith.fastmath<nsz>"
+EXTREMA = frozenset({"arith.maximumf", "arith.minimumf"})
+EITHER_ZERO = "#arith.fastmath<nsz>"
 
 
 Key: TypeAlias = tuple[Nest, int]  # a nest and the number of one of its outputs
@@ -163,8 +163,8 @@ def clone_body(nest: Nest, values: dict[Any, Any], ivs: Mapping[int, Any]) -> li
         copy = _clone(op, values)
         if op.name in _REORDERED and _accumulates(nest, op):
             copy.attributes["fastmath"] = ir.Attribute.parse(_FASTMATH)
-        elif op.name in _EXTREMA:
-            copy.attributes["fastmath"] = ir.Attribute.parse(_EITHER_ZERO)
+        elif op.name in EXTREMA:
+            copy.attributes["fastmath"] = ir.Attribute.parse(EITHER_ZERO)
         values.update(zip(op.results, copy.results, strict=True))
     raise ValueError("a linalg body has no yield")
 
