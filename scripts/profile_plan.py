@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch_mlir import ir
 
-from mlirdev import compiler
+from mlirdev.compiler import executables
 from mlirdev.compiler.chosen import chosen_target
 from mlirdev.compiler.fingerprint import kernel_key
 from mlirdev.compiler.stages import Front, front
@@ -87,7 +87,7 @@ def measure(step: Callable[[], Any], calls: int) -> tuple[dict[str, list[int]], 
 def kernels() -> Iterator[tuple[str, KernelSource]]:
     """The sources of all kernels of this process's graphs, by the key that plans know them by."""
     target = chosen_target()
-    for graph in (graph for cache in compiler._graphs.values() for graph in cache.latest()):
+    for graph in (graph for cache in executables._graphs.values() for graph in cache.latest()):
         formed = front(graph, target)
         if isinstance(formed, Front):
             yield from ((kernel_key(key, s.kind, target), s) for key, s in formed.kernels.items())

@@ -40,8 +40,8 @@ func.func @kernel(%e: memref<4xi64>, %t: index, %n: index, %w: memref<?xi8>, %x:
     %q = arith.addf %o, %m : f32
     linalg.yield %q : f32
   }
-  // CHECK: arith.addf
-  // CHECK: memref.store
+  // CHECK: arith.addf {{.*}} : vector
+  // CHECK: vector.maskedstore
   // CHECK: mlirdev.parallel
   linalg.generic {indexing_maps = [#id, affine_map<(n, c, h, w) -> (c)>, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%y, %b : memref<8x32x28x28xf32>, memref<32xf32>) outs(%r : memref<8x32x28x28xf32>) {
   ^bb0(%a: f32, %c: f32, %o: f32):
