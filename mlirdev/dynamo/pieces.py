@@ -24,23 +24,29 @@ def tensors_of(value: Any) -> list[Tensor]:
     return [t for t in pytree.tree_leaves(value) if isinstance(t, Tensor)]
 
 
-def is_constant(node: fx.Node) -> bool:
+def run_as_called(graph: fx.Graph) -> list[str]:
+    """The names of the nodes that compute on the CPU, or look at a generator's state."""
+    constants: set[fx.Node] = set()
+    found = []
+    for node in graph.nodes:
+        if _is_constant(node, constants):
+            constants.add(node)
+        elif node.op == "call_function" and (node.target in _OF_CHECKPOINTS.values() or _is_on_cpu(node)):
+            found.append(node.name)
+    return found
+
+
+def _is_constant(node: fx.Node, constants: Collection[fx.Node]) -> bool:
     """Is it a CPU tensor that each run would make anew just the same? It is made once then."""
     if node.op == "get_attr":
         return True
-    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
-        return node.target is operator.getitem and all(map(is_constant, node.all_input_nodes))
-    if node.target._schema.is_mutable or torch.Tag.nondeterministic_seeded in node.target.tags:
+    if node.op != "call_function" or any(user.op == "output" for user in node.users):
         return False
-    returned = any(user.op == "output" for user in node.users)
-    return _is_on_cpu(node) and not returned and all(map(is_constant, node.all_input_nodes))
-
-
-def runs_as_called(node: fx.Node) -> bool:
-    """Does it compute on the CPU, or look at a generator's state?"""
-    if node.op != "call_function":
+    if not all(n in constants for n in node.all_input_nodes) or not _is_on_cpu(node):
         return False
-    return node.target in _OF_CHECKPOINTS.values() or (_is_on_cpu(node) and not is_constant(node))
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return node.target is operator.getitem
+    return not node.target._schema.is_mutable and torch.Tag.nondeterministic_seeded not in node.target.tags
 
 
 def _run_and_save(op: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor, fx
@@ -10,10 +11,11 @@ from torch import Tensor, fx
 from mlirdev import compiler
 from mlirdev.dynamo import frozen as freezing
 from mlirdev.dynamo.arguments import look_at
-from mlirdev.dynamo.pieces import runs_as_called, split, take_over_checkpoints
+from mlirdev.dynamo.pieces import run_as_called, split, take_over_checkpoints
 from mlirdev.dynamo.replay import NeedsPieceError, replay
 from mlirdev.dynamo.sizes import other_sizes
 from mlirdev.dynamo.variant import Variant
+from mlirdev.graph import Graph
 from mlirdev.lazy.lines import here, note, source_line
 from mlirdev.lazy.trace import current_stream, recorder
 from mlirdev.options import options
@@ -27,12 +29,13 @@ class Program:
         self, graph: fx.GraphModule, frozen: Mapping[int, Tensor] | None = None, differentiated: bool = False
     ) -> None:
         self._graph = graph
-        self._known = freezing.fold(graph, freezing.of_placeholders(graph, frozen)) if frozen else {}
+        self._frozen = freezing.of_placeholders(graph, frozen) if frozen else {}
+        self._known = freezing.fold(graph, self._frozen) if frozen else {}
         self._differentiated = differentiated
         self._variants: dict[Hashable, Variant] = {}
         self._pieces: Callable[..., Any] | None = None
         take_over_checkpoints(graph.graph)
-        as_called = [node.name for node in graph.graph.nodes if runs_as_called(node)]
+        as_called = run_as_called(graph.graph)
         if as_called:
             self._split(as_called)
 
@@ -55,7 +58,8 @@ class Program:
 
     def _call_pieces(self, args: list[Any]) -> Any:
         assert self._pieces is not None
-        given = tuple(args)
+        names = [node.name for node in self._graph.graph.nodes if node.op == "placeholder"]
+        given = [self._frozen.get(name, value) for name, value in zip(names, args, strict=True)]
         args.clear()
         return self._pieces(*given)
 
@@ -66,14 +70,23 @@ class Program:
             graph = replayed.cut.graph
             if not graph.nodes:
                 return Variant(replayed, None, ())
-            others = None if self._variants else other_sizes(self._graph, signatures)
-            like = None if others is None else replay(self._graph, others, self._known).cut.graph
         except NeedsPieceError as error:
             self._split([error.node])
             return None
         where = replayed.lines.where(replayed.cut.nodes[0]) or source_line(here())
-        executable, syms = compiler.executable_for(graph, where, like)
+        other = None if self._variants else self._for_other_sizes(signatures)
+        executable, syms = compiler.executable_for(graph, where, other)
         return Variant(replayed, executable, syms)
 
+    def _for_other_sizes(self, signatures: Sequence[Hashable]) -> Graph | None:
+        """What the program is for other sizes that it is meant for, if it is meant for any."""
+        others = other_sizes(self._graph, signatures)
+        if others is None:
+            return None
+        try:
+            return replay(self._graph, others, self._known).cut.graph
+        except (RuntimeError, ValueError, IndexError):
+            return None  # nobody has asked for these sizes, and not all that a graph needs of sizes is in its guards
+
     def _split(self, as_called: Sequence[str]) -> None:
-        self._pieces = split(self._graph, as_called, Program)
+        self._pieces = split(self._graph, as_called, partial(Program, differentiated=self._differentiated))
