@@ -107,8 +107,11 @@ class Variant:
 
     def _gather_scalars(self, args: Sequence[Any]) -> list[float | int | bool]:
         scalars = self._scalars.copy()
-        for place, number in self._numbers:
-            scalars[place] = args[number].item()
+        if self._numbers:
+            # A dispatch mode, as AOTAutograd's on a first call, would be given a number that came from Python as such.
+            with torch._C._DisableTorchDispatch():
+                for place, number in self._numbers:
+                    scalars[place] = args[number].item()
         for generator, blocks, drawn_at in self._draws:
             drawn = generator.take(blocks)
             if drawn_at is not None:
