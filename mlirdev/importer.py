@@ -2,6 +2,7 @@
 
     import_graph(graph, context, observe)   Graph → linalg on tensors
     new_context()                           an MLIR context with the dialects that import needs
+    to_linalg()                             the passes from the torch dialect to linalg
     unsupported(node, specs)                why a node can't be lowered, by table, or None
     register_decomposition(op, fn)          make an operator native by nodes that replace it
 
@@ -29,6 +30,8 @@ class Import(Protocol):
 
     def new_context(self) -> ir.Context: ...
 
+    def to_linalg(self) -> str: ...
+
     def unsupported(self, node: Node, specs: tuple[TensorSpec, ...]) -> str | None: ...
 
     def register_decomposition(self, op: str, fn: Callable[[Any, Node], Any]) -> None: ...
@@ -51,6 +54,11 @@ def import_graph(graph: Graph, context: ir.Context, observe: Observer = no_obser
 def new_context() -> ir.Context:
     """A context for `import_graph`; it takes milliseconds to make, so keep one per process."""
     return _folder().new_context()
+
+
+def to_linalg() -> str:
+    """The passes that take a module in the torch dialect, ours in it included, to linalg on tensors, as MLIR's text."""
+    return _folder().to_linalg()
 
 
 def unsupported(node: Node, specs: tuple[TensorSpec, ...]) -> str | None:

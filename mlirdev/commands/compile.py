@@ -25,7 +25,6 @@ STAGES = ("torch", "linalg", "dispatch", "kernel", "llvm", "ll", "asm", "obj")
 SOURCES = STAGES[:6]
 GOALS = STAGES[1:]
 SUFFIXES = {"ll": ".ll", "asm": ".s", "obj": ".o"}
-TORCH_TO_LINALG = "torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,13 @@ def command(file: str, source: str, goal: str, kind: str, target: str | None, ou
 
 def compile_text(text: str, source: str, goal: str, target: Target, kind: str, tell: Tell) -> list[Artifact]:
     """The text of stage `source` as stage `goal`; several Artifacts where it was formed into kernels."""
+    from mlirdev.importer import to_linalg
     from mlirdev.jit import resolve_target
     from mlirdev.passes.texts import kernel_of_text, kernels_of_text, transform_text
 
     target = resolve_target(target)
     if source == "torch":
-        text, source = transform_text(text, TORCH_TO_LINALG, target, tell, "linalg"), "linalg"
+        text, source = transform_text(text, to_linalg(), target, tell, "linalg"), "linalg"
     if source == "linalg" and goal != "linalg":
         text, source = transform_text(text, target.pipeline("graph"), target, tell, "dispatch"), "dispatch"
     if source == goal:

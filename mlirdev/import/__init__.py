@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .context import new_context
+from .context import new_context, to_linalg
 from .lower import import_graph
 from .table import register_decomposition, routes, unsupported
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     class _Checked:
         import_graph = staticmethod(import_graph)
         new_context = staticmethod(new_context)
+        to_linalg = staticmethod(to_linalg)
         unsupported = staticmethod(unsupported)
         register_decomposition = staticmethod(register_decomposition)
 
     _checked: Import = _Checked()
 
-__all__ = ["import_graph", "new_context", "register_decomposition", "routes", "unsupported"]
+__all__ = ["import_graph", "new_context", "register_decomposition", "routes", "to_linalg", "unsupported"]

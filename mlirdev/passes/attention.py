@@ -41,7 +41,7 @@ from mlirdev.passes.build import (
 )
 from mlirdev.passes.contraction_blocks import loops
 from mlirdev.passes.ops import emit
-from mlirdev.passes.packing import Packer, divides, is_one
+from mlirdev.passes.packing import Packer, create_mask, divides, is_one
 from mlirdev.passes.register_tile import RegisterTile
 from mlirdev.passes.vectors import Vectors, binary, compare, larger, select
 from mlirdev.target import Target
@@ -118,10 +118,10 @@ class Blocks:
 
     # --- loops --------------------------------------------------------------------------------------
 
-    def split_batch(self, shared: Operand) -> tuple[list[int], list[int]]:
-        """The batch dims that an operand has, and those along which it is repeated."""
-        own = [d for d in self.op.batch if d in shared.strides]
-        return own, [d for d in self.op.batch if d not in shared.strides]
+    def split_batch(self, *shared: Operand) -> tuple[list[int], list[int]]:
+        """The batch dims that any of these operands has, and those along which they are repeated."""
+        own = [d for d in self.op.batch if any(d in operand.strides for operand in shared)]
+        return own, [d for d in self.op.batch if d not in own]
 
     def sizes(self, dims: Sequence[int]) -> list[Index]:
         return [self.op.sizes[d] for d in dims]
@@ -170,9 +170,8 @@ class Blocks:
         """Scaled and masked scores from products, of one row and a vector of columns."""
         value = binary("mulf", products, self.vectors.splat(self.op.scale))
         if mask is not None:
-            value = binary(
-                "addf", value, self.along(mask, start, self.op.n, column, divides(self.vectors.lanes, self.n))
-            )
+            is_whole = divides(self.vectors.lanes, self.n)
+            value = binary("addf", value, self.along(mask, start, self.op.n, column, is_whole))
         last: Index | None = None if divides(self.nr, self.n) else subtract(self.n, 1)
         if self.op.causal:
             last = row if last is None else minimum(row, last)
@@ -184,17 +183,18 @@ class Blocks:
         return select(compare("sle", here, end), value, self.vectors.splat(-math.inf))
 
     def along(self, source: Operand, start: Index, dim: int, position: Index, is_whole: bool) -> Any:
-        """A vector along a dim, from a position on; unless it is whole, with anything behind the last number."""
+        """A vector along a dim, from a position on; unless it is whole, with zeros behind the last number."""
         stride = source.stride(dim)
         if isinstance(stride, int) and stride == 0:
             return self.vectors.spread(self.vectors.load_number(source.flat, start))
         if is_one(stride):
             count = None if is_whole else subtract(self.op.sizes[dim], position)
             return self.vectors.load(source.flat, add(start, position), count)
-        last = subtract(self.op.sizes[dim], 1)
-        places = [minimum(add(position, lane), last) for lane in range(self.vectors.lanes)]
-        numbers = [self.vectors.load_number(source.flat, add(start, multiply(p, stride))) for p in places]
-        return emit("vector.from_elements", [self.vectors.type], numbers)
+        v, size = self.vectors, self.op.sizes[dim]
+        places = [minimum(add(position, lane), subtract(size, 1)) for lane in range(v.lanes)]
+        numbers = [v.load_number(source.flat, add(start, multiply(p, stride))) for p in places]
+        value = emit("vector.from_elements", [v.type], numbers)
+        return value if is_whole else select(create_mask(v.lanes, subtract(size, position)), value, v.splat(0.0))
 
 
 class Attention(Blocks):
@@ -207,7 +207,7 @@ class Attention(Blocks):
         self.out, self.logsumexp = attention.outputs
 
     def emit(self) -> None:
-        own, repeated = self.split_batch(self.k)
+        own, repeated = self.split_batch(self.k, self.v)
         self._allocate()
         with self._tasks(own) as (place, first, last):
             self._pack(place)

@@ -85,17 +85,17 @@ class AttentionBackward(Blocks):
         self.block = self.nr
 
     def emit(self) -> None:
-        op, own = self.op, self.split_batch(self.k)
+        op, (own, repeated) = self.op, self.split_batch(self.k, self.v)
         self._allocate()
-        with for_loop(0, product(self.sizes(own[0])), parallel=True) as head:
-            place = dict(zip(own[0], unflatten(head.iv, self.sizes(own[0])), strict=True))
+        with for_loop(0, product(self.sizes(own)), parallel=True) as head:
+            place = dict(zip(own, unflatten(head.iv, self.sizes(own)), strict=True))
             self.pack(self.keys, self.k, self.k.at(place), (op.d, op.n))
             self.pack(self.key_rows, self.k, self.k.at(place), (op.n, op.d))
             self.pack(self.values, self.v, self.v.at(place), (op.e, op.n))
             self.dk_sums.clear()
             self.dv_sums.clear()
-            with loops(self.sizes(own[1])) as inner, for_loop(0, self.m, self.block) as first:
-                self._rows({**place, **dict(zip(own[1], inner, strict=True))}, first.iv)
+            with loops(self.sizes(repeated)) as inner, for_loop(0, self.m, self.block) as first:
+                self._rows({**place, **dict(zip(repeated, inner, strict=True))}, first.iv)
             self.dk_sums.write(self.dk, self.dk.at(place), op.d)
             self.dv_sums.write(self.dv, self.dv.at(place), op.e)
 

@@ -72,7 +72,7 @@ def load_pipeline(source: str) -> Pipeline:
     """The pipeline of this built-in name, YAML file, or pass-pipeline text. Raises OptionError."""
     if source.endswith((".yaml", ".yml")):
         return read_pipeline(Path(source))
-    if (PIPELINES / f"{source}.yaml").exists():
+    if source in pipeline_names():  # a long text is no file name
         return read_pipeline(PIPELINES / f"{source}.yaml")
     if "(" in source or "," in source or has_pass(source):
         return Pipeline("text", parse_pass_pipeline(source))

@@ -120,6 +120,20 @@ def test_from_one_projection() -> None:
     compare([torch.randn(2, 21, 96)], attend=attend, attn_mask=torch.randn(21, 21).t())
 
 
+def test_operands_with_steps() -> None:
+    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+        q, k, v, mask = (x[..., ::2] for x in (q, k, v, mask))
+        return F.scaled_dot_product_attention(q.contiguous(), k.contiguous(), v.contiguous(), attn_mask=mask)
+
+    def spread(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        out = F.scaled_dot_product_attention(q, k, v)
+        return torch.stack([out, out.detach() * 2], -1)
+
+    x = operands((1, 2, 9, 42), (1, 2, 11, 42))
+    compare(x, attend=attend, mask=torch.randn(9, 22))
+    compare(x, attend=spread)
+
+
 @pytest.mark.parametrize("shape", [(2, 0, 3, 4), (0, 2, 3, 4)], ids=str)
 def test_nothing(shape: tuple[int, ...]) -> None:
     compare(operands(shape), grads=False)
