@@ -52,7 +52,9 @@ def agree_on_destinations(
     `signature` stands for the other arguments: calls that agree in it get one answer.
     """
     alike = all(t.dtype is u.dtype and t.shape == u.shape for t, u in zip(written, usual, strict=True))
-    shared = [i for i, a in enumerate(tensors_in(args)) if any(_is_same(a, t) for t in kwargs.values())]
+    shared = (
+        [i for i, a in enumerate(tensors_in(args)) if any(_is_same(a, t) for t in kwargs.values())] if kwargs else []
+    )
     if alike and not shared:
         return [None] * len(written)
     places = [(t.dtype, tuple(t.shape), t.stride(), offset_of(t)) for t in written]

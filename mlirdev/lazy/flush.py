@@ -53,7 +53,7 @@ def flush(trace: Trace, cause: str) -> None:
         buffers = _launch(trace, cause)
         trace.done = True
         # Cells of other threads that took a value over while it was being launched: see Cell.assign.
-        _hand_out(buffers, trace, trace.cells())
+        _hand_out(buffers, trace, trace.late_cells())
         recorder.parked.remove(trace)
         trace.clear()
 

@@ -187,6 +187,13 @@ class Trace:
                 references += entry
             elif entry is not None:
                 references.append(entry)
+        return self._pending(references)
+
+    def late_cells(self) -> list[tuple[Cell, int]]:
+        """The same of those that took a value over; others can't have come since the trace was closed."""
+        return self._pending(list(self.holders))
+
+    def _pending(self, references: list[weakref.ref[Cell]]) -> list[tuple[Cell, int]]:
         found = {id(cell): cell for cell in [reference() for reference in references] if cell is not None}
         # Their numbers are read with their trace: another thread may give a cell another value meanwhile.
         return [(cell, cell.number) for cell in found.values() if cell.trace is self and cell.buffer is None]
