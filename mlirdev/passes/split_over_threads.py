@@ -11,8 +11,9 @@ threads write, and only there. A temporary is a thread's own where that is right
 that every thread makes for itself. The others are marked as shared (plan-workspace places both kinds).
 
 Loops are cut along what they compute, never along a sum, so results don't depend on the number of threads. A kernel
-with too little work stays as it is, and so does one that calls a library, which has threads of its own. One that is
-split defines `@wants_threads(sizes…)`, which says whether a launch is worth more than one thread.
+with too little work stays as it is, and so does one that calls a library, which has threads of its own, or whose
+threads would share a temporary of run-time size. One that is split defines `@wants_threads(sizes…)`, which says whether
+a launch is worth more than one thread.
 """
 
 from __future__ import annotations
@@ -47,7 +48,6 @@ NAME = "split-over-threads"
 SHARED = "mlirdev.shared"
 WANTS_THREADS = "wants_threads"
 BARRIER = "mlirdev_barrier"
-
 
 # So many iterations are enough for any number of threads.
 _ENOUGH = 16
