@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ..rewriter import Rewriter
 
 
+# With so many, keeping the best in order costs less than sorting, even if each element is better than those before.
+_FEW = 128
+
+
 def _sorted(rw: Rewriter, x: Tensor, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
     """(values, indices)."""
     if not x.rank:
@@ -55,13 +59,15 @@ def kthvalue(rw: Rewriter, node: Node) -> list[Tensor]:
 
 @decomposition("aten.topk.default")
 def topk(rw: Rewriter, node: Node) -> list[Tensor]:
-    """The first k of the sorted line."""
+    """The first k of the sorted line; only a few of them are found without sorting all."""
     x, count, dim, largest = (
         rw.tensor(node.args[0]),
         dims.size_of(node.args[1]),
         int_of(node.args[2]),
         bool(node.args[3]),
     )
+    if x.rank and isinstance(count, int) and 0 < count <= _FEW:
+        return rw.emit("own.topk", [x.ref, wrap(dim, x.rank), count, largest], node.results)
     values, indices = _sorted(rw, x, dim, largest)
     if not x.rank:
         return [values.view(node.results[0].shape), indices.view(node.results[1].shape)]

@@ -11,7 +11,7 @@ from .. import dims
 from ..dims import axes_of, int_of, wrap
 from ..promotion import widened
 from ..registry import decomposition
-from ..tensor import Tensor, spec_of
+from ..tensor import Tensor, sizes, spec_of
 from .operands import computing, number
 
 if TYPE_CHECKING:
@@ -84,9 +84,26 @@ def _arg(rw: Rewriter, x: Tensor, dim: int, which: str, keep: bool) -> list[Tens
     if not x.rank:
         return [x, rw.zeros((), DType.i64)]
     shape = (*x.shape[:dim], *x.shape[dim + 1 :])
-    specs = [spec_of(shape, x.dtype), spec_of(shape, DType.i64)]
-    values = rw.emit("own.arg", [x.ref, dim, which], specs)
-    return [v.view((*x.shape[:dim], 1, *x.shape[dim + 1 :])) for v in values] if keep else values
+    if dim == x.rank - 1 and x.dtype.is_float:
+        values = _arg_in_two(rw, x, which)
+    else:
+        values = rw.emit("own.arg", [x.ref, dim, which], [spec_of(shape, x.dtype), spec_of(shape, DType.i64)])
+    return [v.view((*x.shape[:dim], 1, *x.shape[dim + 1 :]) if keep else shape) for v in values]
+
+
+def _arg_in_two(rw: Rewriter, x: Tensor, which: str) -> list[Tensor]:
+    """Along the last dim, first what the extreme is and then where it stands first: two reductions that vectorise,
+    which a search for both at once doesn't. An extreme of NaN stands where x is NaN."""
+    last = x.rank - 1
+    size = x.shape[last]
+    extreme = x.reduce(which, [last], keep=True)
+    found = x.compare("eq", extreme) | x.compare("ne", x)
+    narrow = DType.i32 if isinstance(size, int) and size < 1 << 31 else DType.i64
+    place = rw.where(found, rw.arange(size, narrow), rw.tensor(size if isinstance(size, int) else sizes([size])[0], narrow))
+    index = place.reduce("min", [last], keep=True).to(DType.i64)
+    spec = spec_of(index.shape, x.dtype)
+    # Of zeros of both signs the first is the answer.
+    return [rw.emit("own.take_along", [x.ref, last, index.ref], [spec])[0], index]
 
 
 @decomposition("aten.max.dim", "aten.min.dim")
