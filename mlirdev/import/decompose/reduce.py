@@ -216,8 +216,11 @@ def cumulative(rw: Rewriter, node: Node) -> Tensor:
     """f32 sums are kept in f64, as on the CPU."""
     dtype = widened(node.results[0].dtype)
     wide = DType.f64 if dtype is DType.f32 else dtype
-    x = rw.tensor(node.args[0], wide)
+    x = rw.tensor(node.args[0], dtype)
     if not x.rank:
         return x
-    which = "add" if "cumsum" in node.op else "mul"
-    return rw.emit("own.scan", [x.ref, wrap(int_of(node.args[1]), x.rank), which], [x.spec])[0]
+    which, axis = "add" if "cumsum" in node.op else "mul", wrap(int_of(node.args[1]), x.rank)
+    if axis == x.rank - 1 and not dtype.is_complex:
+        return rw.emit("own.scan_rows", [x.ref, which, wide], [x.spec])[0]
+    x = x.to(wide)
+    return rw.emit("own.scan", [x.ref, axis, which], [x.spec])[0]

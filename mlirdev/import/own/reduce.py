@@ -3,6 +3,7 @@
 own.reduce(x, axes, keep, kind)   kind: add, mul, max, min; on bools max is any and min is all; complex: mul alone
 own.arg(x, dim, "max" | "min")    (value, index) without dim `dim`; "last_nan" is the maximum with the last of NaNs
 own.scan(x, dim, "add" | "mul")   cumulative
+own.scan_rows(x, "add" | "mul", dtype)   cumulative along the last dim, kept in `dtype`
 own.window(x, kernel, strides, dilations, kind)   over the last len(kernel) dims; no padding
 """
 
@@ -176,3 +177,25 @@ def scan(e: Emitter, node: Node) -> Sequence[ir.Value]:
         return e.insert(e.select(e.cmp("eq", at[dim], zero), new, total), carried, at)
 
     return [e.loops([e.dim(d) for d in spec.shape], init, body)]
+
+
+@own("own.scan_rows")
+def scan_rows(e: Emitter, node: Node) -> Sequence[ir.Value]:
+    """The running value stays in a register."""
+    x, which, kept = node.args
+    assert isinstance(kept, DType)
+    assert isinstance(which, str)
+    spec = node.results[0]
+    source = e.tensor(x)
+    combine = e.add if which == "add" else e.mul
+
+    def row(outer: list[ir.Value], result: ir.Value) -> ir.Value:
+        def step(at: list[ir.Value], carried: list[ir.Value]) -> list[ir.Value]:
+            place = [*outer, *at]
+            total = combine(carried[1], e.convert(e.extract(source, place), kept))
+            return [e.insert(e.convert(total, spec.dtype), carried[0], place), total]
+
+        return e.nest([e.dim(spec.shape[-1])], [result, identity(e, which, kept)], step)[0]
+
+    init = e.empty(spec.shape, e.element_type(spec.dtype))
+    return [e.loops([e.dim(d) for d in spec.shape[:-1]], init, row)]
