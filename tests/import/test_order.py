@@ -79,3 +79,27 @@ def test_first_of_equals_for_kthvalue_and_topk(context: Any) -> None:
     """The values; which index of equals the CPU returns depends on how its algorithm moves them."""
     wrong = check(lambda: [(x.kthvalue(1)[0], x.topk(1)[0]) for x in (torch.randn(3, 5), torch.randn(()))], context)
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_best_few(context: Any) -> None:
+    """In order, with their places, from either end and along either dim; a NaN is the greatest."""
+    x = torch.randperm(60).view(4, 15).float()
+    whole = x.int()
+    x[1, 3] = NAN
+    wanted = [(k, dim, largest) for k in (1, 4) for dim in (0, 1) for largest in (False, True)]
+    wrong = check(lambda: [y.topk(*w) for y in (x, whole) for w in wanted], context)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_where_the_extreme_of_a_row_stands(context: Any) -> None:
+    """The first of equals, with its sign if it is zero; the first NaN where there is one."""
+    rows = torch.tensor([[1, NAN, 3, NAN], [-0.0, 0.0, -1, 1], [-1, -0.0, 0.0, -2], [-INF] * 4, [1, 5, 5, 1]])
+    calls = (rows, rows.bfloat16())
+    wrong = check(lambda: [(x.max(1), x.min(1), x.argmax(), x.argmin(1, True)) for x in calls], context)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_cumulative_along_rows(context: Any) -> None:
+    calls = (torch.randn(3, 70), torch.randn(5).half(), torch.randint(9, (2, 3, 4)), torch.zeros(2, 0))
+    wrong = check(lambda: [(x.cumsum(-1), x.cumprod(-1)) for x in calls], context)
+    assert not wrong, "\n".join(wrong)

@@ -99,7 +99,9 @@ def _arg_in_two(rw: Rewriter, x: Tensor, which: str) -> list[Tensor]:
     extreme = x.reduce(which, [last], keep=True)
     found = x.compare("eq", extreme) | x.compare("ne", x)
     narrow = DType.i32 if isinstance(size, int) and size < 1 << 31 else DType.i64
-    place = rw.where(found, rw.arange(size, narrow), rw.tensor(size if isinstance(size, int) else sizes([size])[0], narrow))
+    place = rw.where(
+        found, rw.arange(size, narrow), rw.tensor(size if isinstance(size, int) else sizes([size])[0], narrow)
+    )
     index = place.reduce("min", [last], keep=True).to(DType.i64)
     spec = spec_of(index.shape, x.dtype)
     # Of zeros of both signs the first is the answer.
