@@ -71,10 +71,20 @@ def _as_epilogue(contraction: Contraction, op: Any, before: list[EpilogueNest]) 
     if loop_of is None or not all(sorted(out.plain_dims(), key=str) == list(range(dims)) for out in nest.outputs):
         return None
     candidate = EpilogueNest(nest, loop_of)
+    if not _touches_same_element(contraction, candidate):
+        return None
     written_here = {access.root for access in nest.outputs}
     if written_here & {access.root for access in contraction.nest.reads}:
         return None
     return candidate if all(_independent(contraction, other, candidate) for other in before) else None
+
+
+def _touches_same_element(contraction: Contraction, candidate: EpilogueNest) -> bool:
+    """Whether a nest touches no element of C but the one at its own place."""
+    result = contraction.nest.outputs[0]
+    touching = [access for access in candidate.nest.accesses if access.root == result.root]
+    columns = list(result.plain_dims())
+    return all(access.memref == result.memref and _by_dim(candidate, access) == columns for access in touching)
 
 
 def _asks_for_position(nest: Nest) -> bool:

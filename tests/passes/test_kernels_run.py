@@ -145,6 +145,7 @@ EPILOGUES: dict[str, Callable[..., Any]] = {
     "softmax": lambda x, w, b: torch.softmax(x @ w.t(), -1),
     "column sum": lambda x, w, b: (x @ w.t()).sum(0),
     "row broadcast": lambda x, w, b: (x @ w.t()) * x[:, :1],
+    "own transpose": lambda x, w, b: x @ x.t() + (x @ x.t()).t().sin(),
 }
 
 
