@@ -94,13 +94,15 @@ def _host_features() -> str:
 
 
 def _tiles_allowed() -> bool:
-    """True if the system lets this process use AMX tiles: Linux grants them on request only."""
+    """Ask for AMX tiles, which Linux grants a process on request only; whether it may use them."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return False
-    arch_prctl, get_permitted, tile_data = 158, 0x1022, 1 << 18
+    arch_prctl, get_permitted, request, tile_data = 158, 0x1022, 0x1023, 18
+    syscall = ctypes.CDLL(None).syscall
+    syscall(arch_prctl, request, tile_data)
     mask = ctypes.c_uint64(0)
-    failed = ctypes.CDLL(None).syscall(arch_prctl, get_permitted, ctypes.byref(mask))
-    return not failed and bool(mask.value & tile_data)
+    failed = syscall(arch_prctl, get_permitted, ctypes.byref(mask))
+    return not failed and bool(mask.value & 1 << tile_data)
 
 
 def _widest_vector(target: Target) -> int:

@@ -31,11 +31,13 @@ from mlirdev.passes.build import (
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.contraction_tiles import TaskSizes
 from mlirdev.passes.linear import LinearAccess
+from mlirdev.passes.loop_emission import load
 from mlirdev.passes.ops import constant, emit
 from mlirdev.passes.packing import divides, is_one
 
 Span = tuple[Index, Index]  # from the first one until before the end
-Epilogue = Callable[[list[Index], Span, Span], None]  # batch coordinates, rows, columns
+CReader = Callable[[Index, Index], Any]  # C's element at a row and column
+Epilogue = Callable[[list[Index], Span, Span, CReader | None], None]  # batch coordinates, rows, columns
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,27 @@ class Block:
     is_first: Any
 
 
-class BlockedContraction(ABC):
-    """Writes one contraction at the current insertion point. `zero_init`: C's old contents don't count."""
+@dataclass(frozen=True)
+class Surroundings:
+    """What a contraction stands in. `zero_init`: C's old contents don't count; `is_kept`: C itself is wanted, not only
+    what the epilogue makes of it."""
 
-    def __init__(self, contraction: Contraction, zero_init: bool, epilogue: Epilogue | None, sizes: TaskSizes) -> None:
+    zero_init: bool
+    epilogue: Epilogue | None
+    is_kept: bool
+
+
+class BlockedContraction(ABC):
+    """Writes one contraction at the current insertion point. `part`: the rows of a task that are finished together
+    where k is one block."""
+
+    def __init__(self, contraction: Contraction, around: Surroundings, sizes: TaskSizes, part: int) -> None:
         c = self.contraction = contraction
-        self.zero_init = zero_init
-        self.epilogue = epilogue
+        self.zero_init = around.zero_init
+        self.epilogue = around.epilogue
+        self.is_local = around.epilogue is not None and around.zero_init and not around.is_kept
         self.sizes = sizes
+        self.part = part
         self.rows, self.columns, self.depth = (product(c.extents(dims)) for dims in (c.m, c.n, c.k))
 
     @abstractmethod
@@ -72,20 +87,40 @@ class BlockedContraction(ABC):
 
     def emit(self) -> None:
         c, sizes = self.contraction, self.sizes
-        self.a, self.b, self.c = c.a.flat(), c.b.flat(), c.c.flat()
+        self.a, self.b = c.a.flat(), c.b.flat()
+        height = self.part if self.is_one_block else sizes.rc
+        self.c = alloc(height * sizes.nc, c.c.element_type) if self.is_local else c.c.flat()
         self.prepare()
         counts = [*c.extents(c.batch), divide_up(self.columns, sizes.nc), divide_up(self.rows, sizes.rc)]
         with for_loop(0, product(counts), parallel=True) as task:
             *batch, column, row = unflatten(task.iv, counts)
             rows, columns = _span(row, sizes.rc, self.rows), _span(column, sizes.nc, self.columns)
             with loops(c.extents(c.outer_k)) as outer, for_loop(0, self.depth, sizes.kc) as pc:
-                self.block(self._block(batch, rows, columns, outer, pc.iv))
-            if self.epilogue and not self.is_one_block:
-                self.epilogue(batch, rows, columns)
+                block = self._block(batch, rows, columns, outer, pc.iv)
+                self.block(block)
+            if not self.is_one_block:
+                self.finish(block)
 
     @property
     def is_one_block(self) -> bool:
         return all(is_one(count) for count in self._step_counts())
+
+    def finish(self, block: Block) -> None:
+        """Write the epilogue on the rows and columns of a block."""
+        if self.epilogue is None:
+            return
+
+        def read(row: Index, column: Index) -> Any:
+            return load(self.c, [as_value(add(self.row_start(block, row), column))])
+
+        self.epilogue(block.batch, block.rows, block.columns, read if self.is_local else None)
+
+    def row_start(self, block: Block, row: Index) -> Index:
+        """Where column 0 of a row of C is, or would be, in `c`."""
+        c = self.contraction
+        if not self.is_local:
+            return add(block.bases[2], c.offset(c.c, c.m, row))
+        return subtract(multiply(subtract(row, block.rows[0]), self.sizes.nc), block.columns[0])
 
     def _block(self, batch: list[Index], rows: Span, columns: Span, outer: list[Index], pc: Index) -> Block:
         c, kc = self.contraction, self.sizes.kc

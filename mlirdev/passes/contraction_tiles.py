@@ -9,6 +9,15 @@ from mlirdev.target import Target
 
 
 @dataclass(frozen=True)
+class TaskSizes:
+    """Rows and columns of C per task, and how much of k per block."""
+
+    rc: int
+    nc: int
+    kc: int
+
+
+@dataclass(frozen=True)
 class Tiles:
     """A register tile of `mr` rows and `vectors` vectors of C; `kc_bytes` of k per block; `rc` rows and `nc` columns of
     C per task at most, and `mc` rows of A at a time; k unrolled by `unroll`."""
@@ -32,20 +41,16 @@ GEMM = (
     Tiles(0, mr=6, vectors=2, kc_bytes=1536, rc=384, nc=192, mc=96, unroll=4),
 )
 
+# Of matrix tiles: rows and columns of C per task, which both are a megabyte or two of operands, and k per block.
+MATRIX_TILES = TaskSizes(rc=1024, nc=512, kc=1024)
+
 # Threads share tasks: so many are made where a shape allows.
 _LEAST_TASKS = 8
+# Packing for matrix tiles takes as long as multiplying by them: it is repeated less.
+_LEAST_TILE_TASKS = 4
 # Smaller tasks would spend their time packing.
 _LEAST_ROWS = 128
 _LEAST_COLUMNS = 64
-
-
-@dataclass(frozen=True)
-class TaskSizes:
-    """Rows and columns of C per task, and how much of k per block."""
-
-    rc: int
-    nc: int
-    kc: int
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,13 @@ def plan_gemm(sizes: tuple[Index, Index, Index, Index], bits: int, target: Targe
     return GemmPlan(rc, nc, kc, lanes, mr, vectors, min(row.mc // mr * mr, rc), unroll)
 
 
+def plan_tiles(sizes: tuple[Index, Index, Index, Index]) -> TaskSizes:
+    """Task sizes of a batch × m × n × k product by matrix tiles, in whole pairs of 16 × 16 × 32."""
+    kc = _even_share(sizes[3], MATRIX_TILES.kc, 32)
+    rc, nc = _task(sizes, (MATRIX_TILES.rc, MATRIX_TILES.nc), (32, 32), _LEAST_TILE_TASKS)
+    return TaskSizes(rc, nc, kc)
+
+
 def _height(m: Index, most: int) -> int:
     """The tile height that wastes least on the last rows."""
     if not isinstance(m, int):
@@ -101,13 +113,15 @@ def _height(m: Index, most: int) -> int:
     return min(range(most, most - 3, -1), key=lambda rows: divide_up(m, rows) * rows)
 
 
-def _task(sizes: tuple[Index, Index, Index, Index], most: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
+def _task(
+    sizes: tuple[Index, Index, Index, Index], most: tuple[int, int], tile: tuple[int, int], least: int = _LEAST_TASKS
+) -> tuple[int, int]:
     """Rows and columns of a task, multiples of a tile's, as even as that allows: no more than `most`, and less where
-    there would be few tasks."""
+    there would be fewer tasks than `least`."""
     batch, m, n, _ = sizes
     rc, nc = _even_share(m, most[0], tile[0]), _even_share(n, most[1], tile[1])
     known = batch if isinstance(batch, int) else 1
-    while isinstance(m, int) and isinstance(n, int) and known * divide_up(m, rc) * divide_up(n, nc) < _LEAST_TASKS:
+    while isinstance(m, int) and isinstance(n, int) and known * divide_up(m, rc) * divide_up(n, nc) < least:
         may_be_narrower, may_be_lower = nc > _LEAST_COLUMNS, rc > _LEAST_ROWS
         if may_be_narrower and (nc >= rc or not may_be_lower):
             nc = _even_share(n, nc - tile[1], tile[1])

@@ -30,7 +30,7 @@ from mlirdev.passes.build import (
     subtract,
 )
 from mlirdev.passes.contraction import Contraction
-from mlirdev.passes.contraction_blocks import Epilogue, base_of, loops
+from mlirdev.passes.contraction_blocks import Surroundings, base_of, loops
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import as_one, create_mask, divides, is_one, splat
 from mlirdev.target import Target
@@ -66,12 +66,12 @@ def choose_tile(rows: int, vector_bits: int) -> tuple[int, int]:
 
 
 class Dot:
-    """Writes one contraction at the current insertion point. `zero_init`: C's old contents don't count."""
+    """Writes one contraction at the current insertion point."""
 
-    def __init__(self, contraction: Contraction, target: Target, zero_init: bool, epilogue: Epilogue | None) -> None:
+    def __init__(self, contraction: Contraction, target: Target, around: Surroundings) -> None:
         c = self.contraction = contraction
-        self.zero_init = zero_init
-        self.epilogue = epilogue
+        self.zero_init = around.zero_init
+        self.epilogue = around.epilogue
         self.rows, self.columns, self.depth = (product(c.extents(d)) for d in (c.m, c.n, c.k))
         self.element = c.c.element_type
         self.lanes = lanes_of(contraction, target)
@@ -92,7 +92,7 @@ class Dot:
             with for_loop(jc.iv, end, self.nb) as column, for_loop(0, self.rows, self.mr) as row:
                 self._tile(bases, row.iv, column.iv)
             if self.epilogue:
-                self.epilogue(batch, (0, self.rows), (jc.iv, end))
+                self.epilogue(batch, (0, self.rows), (jc.iv, end), None)
 
     def _tile(self, bases: Sequence[Index], row: Any, column: Any) -> None:
         c = self.contraction

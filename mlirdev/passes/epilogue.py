@@ -6,7 +6,7 @@ normalisation are such nests; they may have several results and results of other
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,18 +156,20 @@ class EpilogueEmitter:
         }
         self.flat = {access.memref: access.flat() for access in self.linear.values()}
 
-    def __call__(self, batch: Sequence[Index], rows: Span, columns: Span) -> None:
+    def __call__(
+        self, batch: Sequence[Index], rows: Span, columns: Span, read_c: Callable[[Index, Index], Any] | None = None
+    ) -> None:
+        """`read_c` reads C at a row and column where that isn't in its buffer."""
         c = self.contraction
         with for_loop(*rows) as row:
             fixed = dict(zip((*c.batch, *c.m), (*batch, *unflatten(row.iv, c.extents(c.m))), strict=True))
-            self._columns(fixed, columns)
+            with for_loop(*columns) as column:
+                known = {} if read_c is None else {self.result_key: read_c(row.iv, column.iv)}
+                self._nests(fixed, column.iv, known)
 
     def element(self, fixed: dict[int, Index], value: Any) -> None:
         """All nests at one element of C, which has this value: `fixed` says where every dim stands."""
-        known: dict[Any, Any] = {self.result_key: value}
-        for epilogue in self.nests:
-            with epilogue.nest.op.location:
-                self._body(epilogue, fixed, 0, known)
+        self._nests(fixed, 0, {self.result_key: value})
 
     @property
     def result_key(self) -> tuple[Any, ...]:
@@ -179,12 +181,11 @@ class EpilogueEmitter:
         """The flat buffer of a nest's operand, and where in it an element is: `fixed` says where every dim stands."""
         return self.flat[self.linear[epilogue.nest, i].memref], self._offset(epilogue, i, fixed, 0)
 
-    def _columns(self, fixed: dict[int, Index], columns: Span) -> None:
-        with for_loop(*columns) as column:
-            known: dict[Any, Any] = {}
-            for epilogue in self.nests:
-                with epilogue.nest.op.location:
-                    self._body(epilogue, fixed, column.iv, known)
+    def _nests(self, fixed: dict[int, Index], column: Any, known: dict[Any, Any]) -> None:
+        """All nests at one element; `known` are the values of elements that needn't be loaded."""
+        for epilogue in self.nests:
+            with epilogue.nest.op.location:
+                self._body(epilogue, fixed, column, known)
 
     def _body(self, epilogue: EpilogueNest, fixed: dict[int, Index], column: Any, known: dict[Any, Any]) -> None:
         nest = epilogue.nest

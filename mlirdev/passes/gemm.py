@@ -19,6 +19,7 @@ A is read in place otherwise. Rows past the last one are clamped to it: they com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch_mlir import ir
@@ -37,7 +38,7 @@ from mlirdev.passes.build import (
     subtract,
 )
 from mlirdev.passes.contraction import Contraction
-from mlirdev.passes.contraction_blocks import Block, BlockedContraction, Epilogue, alloc
+from mlirdev.passes.contraction_blocks import Block, BlockedContraction, Surroundings, alloc
 from mlirdev.passes.contraction_tiles import plan_gemm
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import Packer, create_mask, divides, is_one, splat
@@ -49,14 +50,14 @@ _FEW_ROWS = 8
 
 
 class Gemm(BlockedContraction):
-    def __init__(self, contraction: Contraction, target: Target, zero_init: bool, epilogue: Epilogue | None) -> None:
+    def __init__(self, contraction: Contraction, target: Target, around: Surroundings) -> None:
         c = contraction
         self.element = c.c.element_type
         self.packs_a = _packs_left(c)
         sizes = product(c.extents(c.batch)), product(c.extents(c.m)), product(c.extents(c.n)), product(c.extents(c.k))
         self.tiles = plan_gemm(sizes, self.element.width, target, whole_tiles=self.packs_a)
         self.vector = ir.VectorType.get([self.tiles.lanes], self.element)
-        super().__init__(contraction, zero_init, epilogue, self.tiles)
+        super().__init__(contraction, around, self.tiles, self.tiles.mc)
 
     def prepare(self) -> None:
         t = self.tiles
@@ -86,19 +87,20 @@ class Gemm(BlockedContraction):
             if self.packs_a:
                 tiles = divide_up(subtract(last, ic.iv), t.mr)
                 self._packer_of_a().pack(block.bases[0], ic.iv, tiles, block.pc, block.depth)
+            part = replace(block, rows=(ic.iv, last)) if self.is_one_block else block
             with for_loop(0, panels) as jb, for_loop(ic.iv, last, t.mr) as row:
                 column = add(block.columns[0], multiply(jb.iv, t.nr))
-                self._tile(block, multiply(jb.iv, t.b_panel), (subtract(row.iv, ic.iv), row.iv), column)
-            if self.epilogue and self.is_one_block:
-                self.epilogue(block.batch, (ic.iv, last), block.columns)
+                self._tile(part, multiply(jb.iv, t.b_panel), (subtract(row.iv, ic.iv), row.iv), column)
+            if self.is_one_block:
+                self.finish(part)
 
     # --- the register tile --------------------------------------------------------------------------
 
     def _tile(self, block: Block, panel: Index, row: tuple[Index, Index], column: Index) -> None:
         """A register tile; `row` is its first one in the packed rows and in C."""
-        t, c = self.tiles, self.contraction
+        t = self.tiles
         rows = self._row_numbers(row[1])
-        c_rows = [add(block.bases[2], c.offset(c.c, c.m, r)) for r in rows]
+        c_rows = [self.row_start(block, r) for r in rows]
         places = [(c_row, add(column, v * t.lanes)) for c_row in c_rows for v in range(t.vectors)]
         masks = None
         if not divides(t.nr, self.columns):

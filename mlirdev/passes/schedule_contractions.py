@@ -6,13 +6,15 @@ What they don't fit stays for linalg-to-loops.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from torch_mlir import ir
 
-from mlirdev.passes import direct_convolution
+from mlirdev.passes import amx, direct_convolution
 from mlirdev.passes.build import product
 from mlirdev.passes.contraction import Contraction, find_contraction
+from mlirdev.passes.contraction_blocks import Surroundings
 from mlirdev.passes.contraction_layout import columns_in_one_run, copy_left, has_short_runs, reorder_result
 from mlirdev.passes.dot import Dot, lanes_of, suits
 from mlirdev.passes.epilogue import EpilogueEmitter, EpilogueNest, find_epilogue, reuse_destination
@@ -25,6 +27,10 @@ from mlirdev.target import Target
 NAME = "schedule-contractions"
 
 _RESHAPES = frozenset({"memref.collapse_shape", "memref.expand_shape", "memref.cast"})
+
+# The first one that suits a contraction is taken.
+_SCHEDULES: tuple[tuple[Callable[[Contraction, Target, Surroundings], Any], Callable[[Contraction, Target], bool]], ...]
+_SCHEDULES = ((amx.Amx, amx.suits), (Dot, suits), (Gemm, lambda _contraction, _target: True))
 
 
 def run(module: ir.Module, target: Target, *, least_work: int = 4096) -> None:
@@ -103,10 +109,14 @@ def _schedule(contraction: Contraction, target: Target) -> None:
         contraction = find_contraction(read_nest(op)) or contraction
         epilogue = [EpilogueNest(read_nest(e.nest.op), e.loop_of) for e in epilogue]
         emitter = EpilogueEmitter(contraction, epilogue) if epilogue else None
-        schedule = Dot if suits(contraction, target) else Gemm
-        schedule(contraction, target, fill is not None, emitter).emit()
-    for done in (*(e.nest.op for e in reversed(epilogue)), op, *([fill] if fill else [])):
-        done.erase()
+        done = [*(e.nest.op for e in reversed(epilogue)), op, *([fill] if fill else [])]
+        around = Surroundings(fill is not None, emitter, _is_used_elsewhere(contraction.c.memref, done))
+        schedule = next(schedule for schedule, suits in _SCHEDULES if suits(contraction, target))
+        schedule(contraction, target, around).emit()
+    result = root_of(contraction.c.memref)
+    for nest in done:
+        nest.erase()
+    _erase_unused(result)
 
 
 def _is_parallel(op: Any) -> bool:

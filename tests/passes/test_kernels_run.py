@@ -88,6 +88,31 @@ def test_matmul_of_other_types(dtype: torch.dtype) -> None:
     compile_and_compare(lambda a, b: a @ b, a, b, tolerance=tolerance)
 
 
+@pytest.mark.parametrize("form", PRODUCTS)
+@pytest.mark.parametrize("size", [(64, 64, 64), (37, 51, 33), (130, 70, 2100), (16, 300, 97)], ids=str)
+def test_matmul_of_bf16(size: tuple[int, int, int], form: str) -> None:
+    """By matrix tiles where the processor has them: whole and ragged ones, k in one block and in several."""
+    m, n, k = size
+    a = r(k, m) if form.startswith("at") else r(m, k)
+    b = r(n, k) if form.endswith("bt") else r(k, n)
+    narrow = a.bfloat16(), b.bfloat16()
+    compile_and_compare(PRODUCTS[form], *narrow, tolerance=2e-1)
+    compile_and_compare(lambda a, b: PRODUCTS[form](a.float(), b.float()), *narrow, tolerance=2e-3)
+
+
+def test_bf16_epilogues_and_batches() -> None:
+    x, w, b, y = (r(*shape, dtype=torch.bfloat16) for shape in ((50, 70), (90, 70), (90,), (50, 90)))
+    compile_and_compare(lambda x, w, b, y: torch.relu(F.linear(x, w, b)) + y, x, w, b, y, tolerance=1e-1)
+    compile_and_compare(lambda x, w: (x @ w.t(), (x @ w.t()).float() * 2), x, w, tolerance=1e-1)
+    compile_and_compare(
+        lambda a, b: a @ b, r(3, 40, 70, dtype=torch.bfloat16), r(3, 70, 33, dtype=torch.bfloat16), tolerance=1e-1
+    )
+    # With a k that isn't a whole number of tiles, oneDNN's own NaN spreads to the row before.
+    x, w = r(50, 96, dtype=torch.bfloat16), r(90, 96, dtype=torch.bfloat16)
+    x[3, 5], x[7, 1] = INF, NAN
+    compile_and_compare(lambda x, w: x @ w.t(), x, w, tolerance=1e-1)
+
+
 FEW_ROWS_ADDED = """
 func.func @kernel(%x: tensor<{rows}x64xf32>, %w: tensor<30x64xf32>, %c: {c}) -> {c} {{
   %r = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
