@@ -21,14 +21,14 @@ from mlirdev.passes.runner import run_pipeline
 from mlirdev.target import load_target
 
 FOLDER = Path(__file__).parent
-FLAG = "--pass-pipeline="
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.mlir")))
 def test_file(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     path = FOLDER / name
     text = path.read_text()
-    output = run_opt(text, pipeline_of(text))
+    target = flag_of(text, "--target=")
+    output = run_opt(text, pipeline_of(text), str(FOLDER / target) if target else "host")
     options = Options(match_filename=str(path), comment_prefixes=["COM", "RUN"], check_prefixes=["CHECK"])
     code = Matcher(options, FInput(name, output), Parser(options, io.StringIO(text), *pattern_for_opts(options))).run()
     assert code == 0, f"{capfd.readouterr().err}\n--- output of the pipeline:\n{output}"
@@ -36,14 +36,21 @@ def test_file(name: str, capfd: pytest.CaptureFixture[str]) -> None:
 
 def pipeline_of(text: str) -> str:
     """The pipeline that the file's RUN line asks for."""
+    pipeline = flag_of(text, "--pass-pipeline=")
+    assert pipeline is not None
+    return pipeline
+
+
+def flag_of(text: str, flag: str) -> str | None:
+    """What the file's RUN line gives for a flag."""
     line = next(line for line in text.splitlines() if line.startswith("// RUN:"))
     words = shlex.split(line.removeprefix("// RUN:"))
     assert words[:2] == ["mlirdev", "opt"]
-    return next(word.removeprefix(FLAG) for word in words if word.startswith(FLAG))
+    return next((word.removeprefix(flag) for word in words if word.startswith(flag)), None)
 
 
-def run_opt(text: str, pipeline: str) -> str:
+def run_opt(text: str, pipeline: str, target: str = "host") -> str:
     with kernel_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        run_pipeline(module, pipeline, load_target("host"))
+        run_pipeline(module, pipeline, load_target(target))
         return str(module)
