@@ -41,6 +41,10 @@ class Target:
     def is_resolved(self) -> bool:
         return "native" not in (self.triple, self.cpu, self.features) and self.vector_bits > 0
 
+    def has(self, feature: str) -> bool:
+        """Whether LLVM's features name this one as present."""
+        return f"+{feature}" in self.features.split(",")
+
     @property
     def fingerprint(self) -> str:
         """A hash of all fields, for cache keys."""

@@ -36,12 +36,11 @@ from mlirdev.passes.build import (
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.contraction_blocks import Block, BlockedContraction, Surroundings, alloc
 from mlirdev.passes.contraction_tiles import plan_tiles
-from mlirdev.passes.ops import constant, emit
+from mlirdev.passes.ops import call_intrinsic, constant, emit
 from mlirdev.passes.pack_tiles import SIDE, TILE, K, Operand, has_packer, pack_left, pack_right
 from mlirdev.passes.packing import as_one, create_mask, divides, splat
 from mlirdev.target import Target
 
-_FEATURE = "+amx-bf16"
 _LEAST_ROWS = 16
 _LEAST_DEPTH = 32
 _PAIR = 2 * SIDE
@@ -50,7 +49,7 @@ _PAIR = 2 * SIDE
 def suits(contraction: Contraction, target: Target) -> bool:
     """Whether a contraction is of this kind, and the target has the tiles."""
     c = contraction
-    if _FEATURE not in target.features.split(","):
+    if not target.has("amx-bf16"):
         return False
     types = [str(access.element_type) for access in (c.a, c.b, c.c)]
     if types != ["bf16", "bf16", "f32"] or not all(has_packer(operand) for operand in _operands(c)):
@@ -203,12 +202,7 @@ def multiply_tiles(total: Any, a: Any, b: Any) -> Any:
 
 
 def _intrinsic(name: str, types: Sequence[Any], operands: Sequence[Any]) -> Any:
-    attributes = {
-        "intrin": ir.StringAttr.get(f"llvm.x86.{name}.internal"),
-        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-    }
-    return emit("llvm.call_intrinsic", types, operands, **attributes)
+    return call_intrinsic(f"llvm.x86.{name}.internal", types, operands)
 
 
 def _shape(count: int) -> list[Any]:

@@ -8,7 +8,8 @@
             C[i, j] = sum of the lanes of acc[i, j]
         epilogue on C[:, jc]
 
-Packing B would cost as much as the few rows gain by it. Rows and columns past the last are clamped to it.
+Narrow elements are extended as they are loaded, or, where the processor has an instruction for it, multiplied and added
+in pairs. Packing B would cost as much as the few rows gain by it. Rows and columns past the last are clamped to it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from mlirdev.passes.build import (
 )
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.contraction_blocks import Surroundings, base_of, loops
-from mlirdev.passes.ops import emit
+from mlirdev.passes.ops import call_intrinsic, emit
 from mlirdev.passes.packing import as_one, create_mask, divides, is_one, splat
 from mlirdev.target import Target
 
@@ -58,6 +59,12 @@ def lanes_of(contraction: Contraction, target: Target) -> int:
     return max((target.vector_bits or 256) // int(contraction.c.element_type.width), 1)
 
 
+def _multiplies_pairs(c: Contraction, target: Target) -> bool:
+    """Whether an instruction adds the products of two neighbours along k to each lane."""
+    types = [str(access.element_type) for access in (c.a, c.b, c.c)]
+    return types == ["bf16", "bf16", "f32"] and target.vector_bits == 512 and target.has("avx512bf16")
+
+
 def choose_tile(rows: int, vector_bits: int) -> tuple[int, int]:
     """MR × NB: enough accumulators to hide the latency of a multiply-add, few enough to stay in registers."""
     if vector_bits >= 512:
@@ -77,6 +84,8 @@ class Dot:
         self.lanes = lanes_of(contraction, target)
         self.mr, self.nb = choose_tile(self.rows, target.vector_bits or 256)
         self.vector = ir.VectorType.get([self.lanes], self.element)
+        self.by_pairs = _multiplies_pairs(c, target)
+        self.step = 2 * self.lanes if self.by_pairs else self.lanes
 
     def emit(self) -> None:
         c = self.contraction
@@ -109,12 +118,12 @@ class Dot:
 
     def _products(self, a_starts: Sequence[Index], b_starts: Sequence[Index]) -> list[Any]:
         """The accumulators of a tile after all of k, row by row."""
-        whole = multiply(divide(self.depth, self.lanes), self.lanes)
-        with for_loop(0, whole, self.lanes, [self.zero] * (self.mr * self.nb)) as k:
+        whole = multiply(divide(self.depth, self.step), self.step)
+        with for_loop(0, whole, self.step, [self.zero] * (self.mr * self.nb)) as k:
             k.yields = self._step(a_starts, b_starts, k.iv, k.carried, None)
-        if divides(self.lanes, self.depth):
+        if divides(self.step, self.depth):
             return k.results
-        mask = create_mask(self.lanes, subtract(self.depth, whole))
+        mask = create_mask(self.step, subtract(self.depth, whole))
         return self._step(a_starts, b_starts, whole, k.results, mask)
 
     def _step(
@@ -125,16 +134,22 @@ class Dot:
         for i, start in enumerate(a_starts):
             a = self._load(self.a, add(start, k), mask)
             before = acc[i * self.nb : (i + 1) * self.nb]
-            updated += [emit("vector.fma", [self.vector], [a, x, y]) for x, y in zip(b, before, strict=True)]
+            updated += [self._multiply_add(a, x, y) for x, y in zip(b, before, strict=True)]
         return updated
 
+    def _multiply_add(self, a: Any, b: Any, total: Any) -> Any:
+        if not self.by_pairs:
+            return emit("vector.fma", [self.vector], [a, b, total])
+        bits = self.lanes * int(self.element.width)
+        return call_intrinsic(f"llvm.x86.avx512bf16.dpbf16ps.{bits}", [self.vector], [total, a, b])
+
     def _load(self, memref: Any, at: Index, mask: Any) -> Any:
-        type_ = ir.VectorType.get([self.lanes], memref.type.element_type)
+        type_ = ir.VectorType.get([self.step], memref.type.element_type)
         if mask is None:
             value = emit("vector.load", [type_], [memref, as_value(at)])
         else:
             value = emit("vector.maskedload", [type_], [memref, as_value(at), mask, splat(type_, 0.0)])
-        return value if type_ == self.vector else emit("arith.extf", [self.vector], [value])
+        return value if self.by_pairs or type_ == self.vector else emit("arith.extf", [self.vector], [value])
 
     def _total(self, value: Any, at: Index) -> Any:
         """The lanes of an accumulator added up, onto what C has at this place."""

@@ -70,3 +70,13 @@ def users(value: Any) -> list[Any]:
 
 def index_constant(value: int) -> Any:
     return constant(ir.IndexType.get(), value)
+
+
+def call_intrinsic(name: str, types: Sequence[Any], operands: Sequence[Any]) -> Any:
+    """Call one of LLVM's intrinsics."""
+    attributes = {
+        "intrin": ir.StringAttr.get(name),
+        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+    }
+    return emit("llvm.call_intrinsic", types, operands, **attributes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -147,8 +148,9 @@ def test_few_rows_added_to_what_is_there(rows: int) -> None:
 
 def test_few_rows_of_other_types_and_batches() -> None:
     compile_and_compare(F.linear, r(3, 90, dtype=torch.float64), r(21, 90, dtype=torch.float64), tolerance=1e-9)
-    half = r(3, 90, dtype=torch.bfloat16), r(21, 90, dtype=torch.bfloat16)
-    compile_and_compare(F.linear, *half, tolerance=1e-1)
+    for dtype, vector_bits in itertools.product((torch.bfloat16, torch.float16), (256, 512)):
+        half = r(3, 170, dtype=dtype), r(21, 170, dtype=dtype)
+        compile_and_compare(F.linear, *half, tolerance=1e-1, vector_bits=vector_bits)
     compile_and_compare(lambda q, k: q @ k.transpose(1, 2), r(3, 2, 70), r(3, 41, 70), tolerance=1e-4)
     compile_and_compare(lambda w, x: w @ x, r(50, 70), r(70), tolerance=1e-4)
 
