@@ -7,7 +7,8 @@ A value that was just stored is used again without a load.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeAlias
 
 from torch_mlir import ir
@@ -37,6 +38,8 @@ class LoopEmitter:
         self._ivs: defaultdict[Nest, dict[int, Any]] = defaultdict(dict)
         self._carried: dict[Key, Any] = {}
         self._known: dict[tuple[Any, ...], Any] = {}
+        # While a piece is written: the part that stands in for a summed row, and the number of the piece in it.
+        self._in_pieces: dict[Any, tuple[Any, Any]] = {}
 
     def emit(self, tree: Tree) -> None:
         if isinstance(tree, Nest):
@@ -54,11 +57,14 @@ class LoopEmitter:
         for key in entering:
             self._carried[key] = self._load(key[0], key[0].outputs[key[1]])
         outside = dict(self._known)
-        pieces = cut(loop, entering) if _is_in_function() else None
+        sums = entering or self._summed_rows(loop)
+        pieces = cut(loop, sums) if _is_in_function() else None
         if pieces is None:
             self._emit_range(loop, carried, 0, loop.extent, parallel=loop.is_parallel)
-        else:
+        elif entering:
             self._emit_pieces(loop, carried, pieces)
+        else:
+            self._emit_pieces_of_rows(loop, sums, pieces)
         self._known = outside
         self._forget(loop.nests)
         for key in entering:
@@ -91,6 +97,28 @@ class LoopEmitter:
             found = [load(part, [piece.iv]) for part in parts]
             piece.yields = [combine(*both) for both in zip(combiners, piece.carried, found, strict=True)]
         self._carried.update(zip(sums, piece.results, strict=True))
+
+    def _summed_rows(self, loop: Loop) -> list[Key]:
+        """The outputs that a loop adds to in every iteration."""
+        summing = [nest for nest in loop.nests if not nest.parallel[nest.order[loop.level]]]
+        outputs = [(nest, i) for nest in summing for i in range(len(nest.outputs))]
+        return [] if any(nest.outputs[i].memref in self._stand_ins for nest, i in outputs) else outputs
+
+    def _emit_pieces_of_rows(self, loop: Loop, sums: list[Key], pieces: Pieces) -> None:
+        """The same where a sum is a row: each piece has one of its own."""
+        rows = [nest.outputs[i].memref for nest, i in sums]
+        combiners = [combiner(*key) for key in sums]
+        parts = [_alloc([MOST, *row.type.shape], row.type.element_type) for row in rows]
+        with for_loop(0, pieces.count, parallel=True) as piece:
+            for op, row, part in zip(combiners, rows, parts, strict=True):
+                with _loops(row.type.shape) as place:
+                    store(identity(op), part, [piece.iv, *place])
+                self._in_pieces[row] = (part, piece.iv)
+            self._emit_range(loop, [], *pieces.span(piece.iv))
+            self._in_pieces.clear()
+        for op, row, part in zip(combiners, rows, parts, strict=True):
+            with for_loop(0, pieces.count) as piece, _loops(row.type.shape, parallel=True) as place:
+                store(combine(op, load(row, place), load(part, [piece.iv, *place])), row, place)
 
     def _carried_by(self, nest: Nest, level: int) -> list[tuple[Nest, int]]:
         """The outputs of a nest that stay in place while the loop at `level`, and those within, run."""
@@ -146,6 +174,9 @@ class LoopEmitter:
         self._known[known] = value
 
     def _place(self, nest: Nest, access: Access) -> tuple[Any, list[Any]]:
+        if access.memref in self._in_pieces:
+            part, number = self._in_pieces[access.memref]
+            return part, [number, *(emit_index(e, self._ivs[nest]) for e in access.exprs or ())]
         memref, dropped = self._stand_ins.get(access.memref, (access.memref, ()))
         exprs = [e for p, e in enumerate(access.exprs or ()) if p not in dropped]
         return memref, [emit_index(e, self._ivs[nest]) for e in exprs]
@@ -167,6 +198,13 @@ def clone_body(nest: Nest, values: dict[Any, Any], ivs: Mapping[int, Any]) -> li
             copy.attributes["fastmath"] = ir.Attribute.parse(EITHER_ZERO)
         values.update(zip(op.results, copy.results, strict=True))
     raise ValueError("a linalg body has no yield")
+
+
+@contextmanager
+def _loops(shape: Sequence[int], *, parallel: bool = False) -> Iterator[list[Any]]:
+    """Nested loops over a buffer; yields their variables."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(for_loop(0, size, parallel=parallel)).iv for size in shape]
 
 
 def _is_in_function() -> bool:

@@ -6,7 +6,8 @@
                                              part[c] = p
                                          for c: s += part[c]
 
-The pieces depend on the loop's length alone, so the result doesn't depend on the number of threads.
+A sum of columns is made so too, with a row for each s and p. The pieces depend on the loop's length alone, so the
+result doesn't depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from mlirdev.passes.ops import constant, defining_op, emit
 MOST = 64
 _LEAST = 8192
 _GRAIN = 64
+# Of sums of columns: the least rows of a piece, and the longest rows; longer ones are better cut themselves.
+_LEAST_ROWS, _WIDEST = 16, 16384
 # What a run-time size is taken for.
 _SOME = 64
 
@@ -50,16 +53,22 @@ def cut(loop: Loop, sums: Sequence[tuple[Nest, int]]) -> Pieces | None:
     """
     if loop.level or not sums or any(combiner(*key) is None for key in sums):
         return None
-    if not loop.is_parallel_apart_from([nest.outputs[i] for nest, i in sums]):
+    outputs = [nest.outputs[i] for nest, i in sums]
+    if not loop.is_parallel_apart_from(outputs) or not all(_is_narrow(out.memref.type) for out in outputs):
         return None
     inner = max(math.prod(e if isinstance(e, int) else _SOME for e in _inner_extents(nest)) for nest in loop.nests)
     grain = _GRAIN if inner == 1 else 1
     least = -(-_LEAST // max(inner, 1) // grain) * grain
+    least = max(least, _LEAST_ROWS) if any(out.memref.type.rank for out in outputs) else least
     extent = loop.extent
     if isinstance(extent, int) and extent < 2 * least:
         return None
     size = maximum(multiply(divide_up(divide_up(extent, MOST), grain), grain), least)
     return Pieces(divide_up(extent, size), size, extent)
+
+
+def _is_narrow(type_: Any) -> bool:
+    return type_.has_static_shape and math.prod(map(int, type_.shape)) < _WIDEST
 
 
 def _inner_extents(nest: Nest) -> list[Any]:

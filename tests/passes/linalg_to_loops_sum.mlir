@@ -25,3 +25,31 @@ func.func @kernel(%x: memref<100000xf32>, %y: memref<f32>) {
   }
   return
 }
+
+// A piece of a sum of columns has a row of its own.
+
+// CHECK-LABEL: func.func @columns
+// CHECK-SAME: %[[X:.*]]: memref<4096x512xf32>, %[[Y:.*]]: memref<512xf32>)
+func.func @columns(%x: memref<4096x512xf32>, %y: memref<512xf32>) {
+  // CHECK: %[[PARTS:.*]] = memref.alloc() : memref<64x512xf32>
+  // CHECK: scf.for %[[P:.*]] = %c0{{.*}} to %c64
+  // CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c512
+  // CHECK: memref.store %{{.*}}, %[[PARTS]][%[[P]], %[[J]]]
+  // CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}}
+  // CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c512
+  // CHECK: memref.load %[[X]][%[[I]], %[[J]]]
+  // CHECK: memref.load %[[PARTS]][%[[P]], %[[J]]]
+  // CHECK: memref.store %{{.*}}, %[[PARTS]][%[[P]], %[[J]]]
+  // CHECK: {mlirdev.parallel}
+  // CHECK: scf.for %[[P:.*]] = %c0{{.*}} to %c64
+  // CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c512
+  // CHECK: memref.load %[[Y]][%[[J]]]
+  // CHECK: memref.load %[[PARTS]][%[[P]], %[[J]]]
+  // CHECK: memref.store %{{.*}}, %[[Y]][%[[J]]]
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]} ins(%x : memref<4096x512xf32>) outs(%y : memref<512xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  }
+  return
+}
