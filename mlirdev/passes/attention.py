@@ -28,7 +28,6 @@ from mlirdev.passes.attention_op import AttentionOp, Operand
 from mlirdev.passes.build import (
     Index,
     add,
-    as_value,
     divide,
     divide_up,
     for_loop,
@@ -177,10 +176,8 @@ class Blocks:
             last = row if last is None else minimum(row, last)
         if last is None:
             return value
-        positions = ir.VectorType.get([self.vectors.lanes], ir.IndexType.get())
-        first, end = (emit("vector.broadcast", [positions], [as_value(x)]) for x in (column, last))
-        here = binary("addi", first, emit("vector.step", [positions]))
-        return select(compare("sle", here, end), value, self.vectors.splat(-math.inf))
+        seen = create_mask(self.vectors.lanes, add(subtract(last, column), 1))
+        return select(seen, value, self.vectors.splat(-math.inf))
 
     def along(self, source: Operand, start: Index, dim: int, position: Index, is_whole: bool) -> Any:
         """A vector along a dim, from a position on; unless it is whole, with zeros behind the last number."""
