@@ -29,6 +29,7 @@ from mlirdev.passes.registry import (
     OptionValue,
     PassInfo,
     check_options,
+    declared_options,
     find_function,
     find_pass,
     has_pass,
@@ -180,10 +181,12 @@ def find_schedule(name: str, beside: Path = SCHEDULES) -> Path:
 
 
 def make_step(kind: str, text: str, options: dict[str, OptionValue]) -> Step:
-    """A Step, its options checked. A pass is imported only where it has some: a cache key is made without MLIR."""
+    """A Step, its options checked. A pass of ours isn't imported for that: a cache key is made without MLIR."""
     step = Step(kind, text, tuple(sorted(options.items())))
-    if options and kind in ("pass", "python"):
-        check_options(step.info, options)
+    if options and kind == "pass":
+        check_options(text, declared_options(text), options)
+    elif options and kind == "python":
+        check_options(text, step.info.options, options)
     elif options:
         raise OptionError(f"step '{kind}: {text}' takes no options here; write them as MLIR does: name{{option=value}}")
     return step

@@ -12,10 +12,11 @@ IR; it changes the module in place and keeps no handle to an operation. Nothing 
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -88,17 +89,26 @@ def list_passes() -> tuple[PassInfo, ...]:
     return tuple(map(find_pass, pass_names()))
 
 
-def check_options(info: PassInfo, options: dict[str, OptionValue]) -> None:
-    """Raise OptionError for an option that the pass doesn't have, or of the wrong type."""
-    for name, value in options.items():
-        if name not in info.options:
-            known = ", ".join(info.options) or "none"
-            raise OptionError(
-                f"pass '{info.name}' has no option '{name}'{nearest(name, info.options)}; its options: {known}"
-            )
-        wanted = type(info.options[name])
+@lru_cache
+def declared_options(name: str) -> dict[str, OptionValue]:
+    """The options of a pass of ours with their defaults, read off its source: a cache key is made without MLIR."""
+    if not has_pass(name):
+        return find_pass(name).options  # raises, with the nearest name
+    tree = ast.parse((FOLDER / f"{name.replace('-', '_')}.py").read_text())
+    run = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run")
+    defaults = zip(run.args.kwonlyargs, run.args.kw_defaults, strict=True)
+    return {argument.arg: ast.literal_eval(default) for argument, default in defaults if default is not None}
+
+
+def check_options(name: str, known: Mapping[str, OptionValue], options: Mapping[str, OptionValue]) -> None:
+    """Raise OptionError for an option that pass `name` doesn't have, or of the wrong type."""
+    for option, value in options.items():
+        if option not in known:
+            names = ", ".join(known) or "none"
+            raise OptionError(f"pass '{name}' has no option '{option}'{nearest(option, known)}; its options: {names}")
+        wanted = type(known[option])
         if type(value) is not wanted:
-            raise OptionError(f"option '{name}' of pass '{info.name}' takes {wanted.__name__}, not {value!r}")
+            raise OptionError(f"option '{option}' of pass '{name}' takes {wanted.__name__}, not {value!r}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -77,7 +77,7 @@ def check_steps(steps: tuple[Step, ...]) -> None:
     """Raise OptionError for a pass that MLIR doesn't know or that can't be imported; needs a current context."""
     for step in steps:
         if step.kind in ("pass", "python"):
-            check_options(step.info, dict(step.options))
+            check_options(step.text, step.info.options, dict(step.options))
         if step.kind != "mlir":
             continue
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mlirdev.errors import OptionError
-from mlirdev.passes.registry import PassInfo, check_options, find_function, find_pass, list_passes, pass_names
+from mlirdev.passes.registry import check_options, declared_options, find_function, find_pass, list_passes, pass_names
 
 
 def sample_pass(module: object, target: object, *, rows: int = 1, name: str = "x") -> None:
@@ -40,11 +40,16 @@ def test_function_that_cannot_be_imported(reference: str) -> None:
 
 
 def test_options_are_checked_by_name_and_type() -> None:
-    info = PassInfo("p", "help", {"rows": 1, "fast": True})
-    check_options(info, {"rows": 4, "fast": False})
+    known = {"rows": 1, "fast": True}
+    check_options("p", known, {"rows": 4, "fast": False})
     with pytest.raises(OptionError, match="no option 'row'; did you mean 'rows'"):
-        check_options(info, {"row": 4})
+        check_options("p", known, {"row": 4})
     with pytest.raises(OptionError, match="takes int, not '4'"):
-        check_options(info, {"rows": "4"})
+        check_options("p", known, {"rows": "4"})
     with pytest.raises(OptionError, match="takes int, not True"):
-        check_options(info, {"rows": True})
+        check_options("p", known, {"rows": True})
+
+
+def test_options_read_off_the_source_are_the_functions() -> None:
+    for info in list_passes():
+        assert declared_options(info.name) == info.options
