@@ -456,10 +456,17 @@ def test_rows_of_an_empty_table() -> None:
 # --- run-time sizes -------------------------------------------------------------------------------
 
 
-def product_text(m: str, n: str, k: str, is_transposed: bool) -> tuple[str, tuple[int, ...]]:
+def product_text(
+    m: str, n: str, k: str, is_transposed: bool, left_transposed: bool = False, element: str = "f32"
+) -> tuple[str, tuple[int, ...]]:
     """A linear layer x·w + b of these sizes, "?" where they are run-time; and the signature's dims."""
-    a, c = f"tensor<{m}x{k}xf32>", f"tensor<{m}x{n}xf32>"
-    b = f"tensor<{n}x{k}xf32>" if is_transposed else f"tensor<{k}x{n}xf32>"
+    c = f"tensor<{m}x{n}xf32>"
+    a = f"tensor<{k}x{m}x{element}>" if left_transposed else f"tensor<{m}x{k}x{element}>"
+    b = f"tensor<{n}x{k}x{element}>" if is_transposed else f"tensor<{k}x{n}x{element}>"
+    p, q = ("%p", "%q") if element == "f32" else ("%pw", "%qw")
+    widen = (
+        "" if element == "f32" else f"%pw = arith.extf %p : {element} to f32\n%qw = arith.extf %q : {element} to f32"
+    )
     sizes = [name for name, size in (("m", m), ("n", n), ("k", k)) if size == "?"]
     position = {name: 3 + i for i, name in enumerate(sizes)}
     empty = f"tensor.empty({', '.join('%d' + s for s in sizes if s != 'k')}) : {c}"
@@ -470,11 +477,12 @@ func.func @kernel(%x: {a}, %w: {b}, %b: tensor<{n}xf32>{"".join(f", %d{s}: index
   %zero = arith.constant 0.0 : f32
   %e = {empty}
   %f = linalg.fill ins(%zero : f32) outs(%e : {c}) -> {c}
-  %y = linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+  %y = linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> {"(k, m)" if left_transposed else "(m, k)"}>,
       affine_map<(m, n, k) -> {"(n, k)" if is_transposed else "(k, n)"}>, #c],
       iterator_types = ["parallel", "parallel", "reduction"]}} ins(%x, %w : {a}, {b}) outs(%f : {c}) {{
-  ^bb0(%p: f32, %q: f32, %o: f32):
-    %m = arith.mulf %p, %q : f32
+  ^bb0(%p: {element}, %q: {element}, %o: f32):
+    {widen}
+    %m = arith.mulf {p}, {q} : f32
     %s = arith.addf %o, %m : f32
     linalg.yield %s : f32
   }} -> {c}
@@ -487,7 +495,13 @@ func.func @kernel(%x: {a}, %w: {b}, %b: tensor<{n}xf32>{"".join(f", %d{s}: index
   }} -> {c}
   return %r : {c}
 }}"""
-    order = ["m", "k", *(["n", "k"] if is_transposed else ["k", "n"]), "n", "m", "n"]
+    order = [
+        *(["k", "m"] if left_transposed else ["m", "k"]),
+        *(["n", "k"] if is_transposed else ["k", "n"]),
+        "n",
+        "m",
+        "n",
+    ]
     return text, tuple(position[name] for name in order if name in position)
 
 
@@ -503,6 +517,21 @@ def test_matmul_of_run_time_sizes(form: tuple[str, str, str], is_transposed: boo
         stored = w.t().contiguous() if is_transposed else w
         result = kernel(x, stored, b, *sizes, results=[torch.empty(m, n)])
         torch.testing.assert_close(result, x @ w + b, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("element", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (True, True), (False, True)], ids=str)
+def test_product_of_run_time_sizes_that_packs_both(transposed: tuple[bool, bool], element: str) -> None:
+    text, dims = product_text("?", "?", "?", transposed[1], transposed[0], element)
+    kernel = CompiledKernel(text, dims)
+    dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[element]
+    for m, n, k in ((2, 3, 5), (37, 51, 801), (130, 96, 1100), (600, 70, 64)):
+        x, w, b = r(m, k, dtype=dtype), r(k, n, dtype=dtype), r(n)
+        left, right = (
+            v.t().contiguous() if is_transposed else v for v, is_transposed in zip((x, w), transposed, strict=True)
+        )
+        result = kernel(left, right, b, m, n, k, results=[torch.empty(m, n)])
+        torch.testing.assert_close(result, x.float() @ w.float() + b, rtol=2e-3, atol=2e-3)
 
 
 RMS_NORM = """
