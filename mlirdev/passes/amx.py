@@ -3,11 +3,11 @@
     for batch, jc: n by NC, ic: m by RC            a task: a block of C, independent of all others
       for outer k, for pc: k by KC
         pack B[pc, jc] → Bp[NC/16][KC/2][16][2]    a tile is 16 pairs of k, a pair's two side by side, of 16 columns
-        pack A[ic, pc] → Ap[RC/16][KC/32][16][32]  a tile is 32 k of 16 rows
-        for jb: NC by 32, for ib: RC by 32         2 × 2 tiles of C in tile registers
+        pack A[ic, pc] → Ap[RC/16][KC/32][16][32]  a tile is 32 k of 16 rows; not where A consists of such tiles
+        for ib: RC by 32, for jb: NC by 32         2 × 2 tiles of C in tile registers
           for k by 32: C tiles += A tiles · B tiles
           C[ib, jb] (+)= tiles                     through scratch at C's edges
-      epilogue on C[ic, jc]
+      epilogue on C[ic, jc]                        where k is one block, on every 32 rows instead
 
 Packed tiles are 1 KiB of memory in a row, filled with zeros beyond the edges, so that products need no masks.
 """
@@ -15,7 +15,7 @@ Packed tiles are 1 KiB of memory in a row, filled with zeros beyond the edges, s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch_mlir import ir
@@ -67,6 +67,18 @@ def _operands(c: Contraction) -> tuple[Operand, Operand]:
     return Operand(a, k, rows, c.extents(c.m)), Operand(b, k, columns, c.extents(c.n))
 
 
+@dataclass(frozen=True)
+class Tiles:
+    """Two strips of tiles: the first tile's place, how far it is to the next one along k and to the other strip, in
+    elements, and from row to row in bytes."""
+
+    memref: Any
+    first: Index
+    step: int
+    strip: Index
+    row: Index
+
+
 class Amx(BlockedContraction):
     def __init__(self, contraction: Contraction, target: Target, around: Surroundings) -> None:
         c = contraction
@@ -77,16 +89,24 @@ class Amx(BlockedContraction):
         s, bf16, f32 = self.sizes, ir.BF16Type.get(), ir.F32Type.get()
         # A tile more than needed keeps strips from lying at the same place in the cache.
         self.strip = s.kc * SIDE + TILE
-        self.packed_a, self.packed_b = (alloc(lines // SIDE * self.strip, bf16) for lines in (s.rc, s.nc))
+        self.packed_b = alloc(s.nc // SIDE * self.strip, bf16)
+        self.tiles_of_a = self.a if self._reads_a_in_place else alloc(s.rc // SIDE * self.strip, bf16)
         self.scratch = None if self._is_whole else alloc(_PAIR * _PAIR, f32)
         target = self.c if self._is_whole else self.scratch
-        self.addresses = {memref: address_of(memref) for memref in (self.packed_a, self.packed_b, target)}
+        self.addresses = {memref: address_of(memref) for memref in (self.tiles_of_a, self.packed_b, target)}
 
     @property
     def _is_whole(self) -> bool:
         """Whether tiles can be loaded from C, and stored to it, without going beyond its edges."""
         divides_c = divides(_PAIR, self.rows) and divides(_PAIR, self.columns)
         return self.is_local or (divides_c and self._row_stride is not None)
+
+    @property
+    def _reads_a_in_place(self) -> bool:
+        """Whether A consists of whole tiles, as far as is known."""
+        left, _ = _operands(self.contraction)
+        is_whole = divides(_PAIR, self.rows) and divides(K, self.depth) and divides(K, self.sizes.kc)
+        return is_whole and left.is_along_k and as_one(left.strides, left.sizes) is not None
 
     @property
     def _row_stride(self) -> Index | None:
@@ -97,21 +117,22 @@ class Amx(BlockedContraction):
         left, right = _operands(self.contraction)
         steps = block.pc, block.depth
         pack_right(right, self.b, block.bases[1], self.packed_b, block.columns, steps, self.strip)
-        pack_left(left, self.a, block.bases[0], self.packed_a, block.rows, steps, self.strip)
+        if not self._reads_a_in_place:
+            pack_left(left, self.a, block.bases[0], self.tiles_of_a, block.rows, steps, self.strip)
         write = self._write_whole if self._is_whole else self._write_part
         with for_loop(*block.rows, _PAIR) as row:
             rows = row.iv, minimum(add(row.iv, _PAIR), block.rows[1])
             part = replace(block, rows=rows) if self.is_one_block else block
-            a = multiply(divide(subtract(row.iv, block.rows[0]), SIDE), self.strip)
+            a = self._tiles_of_rows(block, left, row.iv)
             with for_loop(*block.columns, _PAIR) as column:
-                b = multiply(divide(subtract(column.iv, block.columns[0]), SIDE), self.strip)
+                b = self._packed(self.packed_b, subtract(column.iv, block.columns[0]))
                 write(part, row.iv, column.iv, a, b)
             if self.is_one_block:
                 self.finish(part)
 
     # --- a square of four tiles ---------------------------------------------------------------------
 
-    def _write_whole(self, block: Block, row: Index, column: Index, a: Index, b: Index) -> None:
+    def _write_whole(self, block: Block, row: Index, column: Index, a: Tiles, b: Tiles) -> None:
         """Tiles that are loaded from C and stored to it."""
         stride = self._row_stride
         assert stride is not None
@@ -134,7 +155,7 @@ class Amx(BlockedContraction):
             emit("scf.yield", [], [load_tile(place, stride) for place in places])
         return list(choice.results)
 
-    def _write_part(self, block: Block, row: Index, column: Index, a: Index, b: Index) -> None:
+    def _write_part(self, block: Block, row: Index, column: Index, a: Tiles, b: Tiles) -> None:
         """Tiles that go to scratch, and from there to as much of C as there is."""
         tiles = self._products(block, [zero_tile() for _ in range(4)], a, b)
         for number, tile in enumerate(tiles):
@@ -156,12 +177,28 @@ class Amx(BlockedContraction):
                     value = emit("arith.addf", [vector], [old, value])
                 emit("vector.maskedstore", [], [self.c, at, mask, value])
 
-    def _products(self, block: Block, initial: Sequence[Any], a: Index, b: Index) -> list[Any]:
+    def _tiles_of_rows(self, block: Block, left: Operand, row: Index) -> Tiles:
+        """A's tiles from a row on."""
+        if self._reads_a_in_place:
+            stride = as_one(left.strides, left.sizes)
+            assert stride is not None
+            first = add(add(block.bases[0], multiply(row, stride)), block.pc)
+            return Tiles(self.tiles_of_a, first, K, multiply(stride, SIDE), multiply(stride, 2))
+        return self._packed(self.tiles_of_a, subtract(row, block.rows[0]))
+
+    def _packed(self, memref: Any, line: Index) -> Tiles:
+        return Tiles(memref, multiply(divide(line, SIDE), self.strip), TILE, self.strip, 2 * K)
+
+    def _products(self, block: Block, initial: Sequence[Any], a: Tiles, b: Tiles) -> list[Any]:
         with for_loop(0, divide_up(block.depth, K), carried=initial) as k:
-            step = multiply(k.iv, TILE)
             left, right = (
-                [load_tile(self._place(packed, add(add(start, step), n * self.strip), 2), 2 * K) for n in range(2)]
-                for packed, start in ((self.packed_a, a), (self.packed_b, b))
+                [
+                    load_tile(
+                        self._place(x.memref, add(add(x.first, multiply(k.iv, x.step)), multiply(x.strip, n)), 2), x.row
+                    )
+                    for n in range(2)
+                ]
+                for x in (a, b)
             )
             k.yields = [multiply_tiles(k.carried[2 * i + j], left[i], right[j]) for i in range(2) for j in range(2)]
         return k.results

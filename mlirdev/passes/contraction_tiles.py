@@ -41,8 +41,9 @@ GEMM = (
     Tiles(0, mr=6, vectors=2, kc_bytes=1536, rc=384, nc=192, mc=96, unroll=4),
 )
 
-# Of matrix tiles: rows and columns of C per task, which both are a megabyte or two of operands, and k per block.
-MATRIX_TILES = TaskSizes(rc=1024, nc=512, kc=1024)
+# Of matrix tiles: rows and columns of C per task, and k per block. A task's B is packed once and takes a quarter of a
+# large second-level cache; A is mostly read where it lies.
+MATRIX_TILES = TaskSizes(rc=1024, nc=256, kc=1024)
 
 # Threads share tasks: so many are made where a shape allows.
 _LEAST_TASKS = 8
