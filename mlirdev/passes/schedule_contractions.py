@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from torch_mlir import ir
@@ -21,7 +22,7 @@ from mlirdev.passes.epilogue import EpilogueEmitter, EpilogueNest, find_epilogue
 from mlirdev.passes.gemm import Gemm
 from mlirdev.passes.nests import VIEWS, is_nest, read_nest, root_of
 from mlirdev.passes.ops import defining_op, kernel_function, users, walk
-from mlirdev.passes.window import fills_with_zero, read_window, users_through_views
+from mlirdev.passes.window import before_copy, fills_with_zero, read_window, users_through_views
 from mlirdev.target import Target
 
 NAME = "schedule-contractions"
@@ -69,11 +70,15 @@ def _schedule_convolution(contraction: Contraction, target: Target) -> bool:
         return False
     epilogue = find_epilogue(contraction)
     done = [*(e.nest.op for e in reversed(epilogue)), op, fill]
+    temporaries = [root_of(access.memref) for access in (contraction.a, contraction.b, contraction.c)]
     with ir.InsertionPoint(op), op.location:
+        weight = before_copy(contraction)
+        if weight is not None:
+            contraction = replace(contraction, a=weight[0])
+            done += weight[1]
         emitter = EpilogueEmitter(contraction, epilogue) if epilogue else None
         is_kept = _is_used_elsewhere(contraction.c.memref, done)
         direct_convolution.DirectConvolution(contraction, window, target, emitter, is_kept).emit()
-    temporaries = [root_of(contraction.c.memref), root_of(contraction.b.memref)]
     for nest in dict.fromkeys((*done, *window.replaced)):
         nest.erase()
     for memref in temporaries:

@@ -17,7 +17,7 @@ from torch_mlir import ir
 
 from mlirdev.passes.build import Index, add, multiply
 from mlirdev.passes.contraction import Contraction
-from mlirdev.passes.linear import constant_of, is_linear, linearize
+from mlirdev.passes.linear import LinearAccess, constant_of, is_linear, linearize
 from mlirdev.passes.nests import VIEWS, Access, is_nest, read_nest, root_of, stride_of, uses_dim
 from mlirdev.passes.ops import defining_op, users
 
@@ -107,6 +107,25 @@ def read_window(c: Contraction) -> Window | None:
     if any(strides[d] != 0 for d in on_axes) or not all(isinstance(s, int) for s in strides):
         return None
     return Window(source.memref, offset, tuple(strides), tuple(axes), source.replaced)
+
+
+def before_copy(c: Contraction) -> tuple[LinearAccess, tuple[Any, ...]] | None:
+    """A of a contraction as it lies where a nest only copied it from, and that nest: a gradient's weight is one with
+    channels exchanged and taps reversed."""
+    access = next(a for a in c.nest.inputs if isinstance(a, Access) and a.memref == c.a.memref)
+    source = _behind_copy(access.memref, c.nest.op)
+    if source is None or any(source.before) or source.sizes != tuple(access.memref.type.shape):
+        return None
+    dims = len(c.nest.parallel)
+    strides: list[Index] = [0] * dims
+    offset = source.offset
+    for expr, step in zip(access.exprs or (), source.steps, strict=True):
+        for d in range(dims):
+            strides[d] = add(strides[d], multiply(stride_of(expr, d) or 0, step))
+        offset = add(offset, multiply(constant_of(expr), step))
+    if not all(isinstance(s, int) for s in strides):
+        return None
+    return LinearAccess(source.memref, tuple(strides), offset), source.replaced
 
 
 def _axis(c: Contraction, walked: dict[int, int], constant: int, source: _Source, position: int) -> Axis | None:
