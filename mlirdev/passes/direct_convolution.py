@@ -47,6 +47,7 @@ from mlirdev.passes.build import (
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.contraction_blocks import base_of, loops
 from mlirdev.passes.epilogue import EpilogueEmitter
+from mlirdev.passes.gemm import prefetch
 from mlirdev.passes.linear import flatten
 from mlirdev.passes.loop_emission import store
 from mlirdev.passes.ops import emit
@@ -69,6 +70,9 @@ _LEAST_ITERATIONS = 8
 # More columns computed than stored aren't worth it.
 _MOST_WASTE = 1.6
 _MOST_UNROLLED_PHASES = 4
+# Weights of neighbouring input channels that are this many elements apart are fetched so many channels ahead.
+_PAGE = 1024
+_AHEAD = 8
 
 
 @dataclass(frozen=True)
@@ -430,6 +434,7 @@ class DirectConvolution:
         looped, unrolled = self._unroll([c.nest.extents[d] for d in order])
         initial = [self.zero] * (self.mr * self.vectors)
         with _nested(looped, initial) as loop:
+            self._prefetch(a_rows, order, loop.ivs)
             acc = loop.carried
             for inner in _box(unrolled):
                 positions = [add(o, i) for o, i in zip(loop.ivs, inner, strict=True)]
@@ -437,6 +442,18 @@ class DirectConvolution:
                 acc = self._rank_one_update(acc, a_rows, start, at, axis_of)
             loop.yields = acc
         return loop.results
+
+    def _prefetch(self, a_rows: list[Index], order: Sequence[int], positions: Sequence[Index]) -> None:
+        """Ask for the weights of a later input channel, where each lies on another page: nothing else foresees them."""
+        c = self.contraction
+        if not order or abs(c.a.strides[order[0]]) < _PAGE:
+            return
+        later = minimum(add(positions[0], _AHEAD), c.nest.extents[order[0]] - 1)
+        step: Index = 0
+        for d, position in zip(order, [later, *positions[1:]], strict=True):
+            step = add(step, multiply(position, c.a.strides[d]))
+        for row in a_rows:
+            prefetch(self.a, add(row, step))
 
     def _unroll(self, extents: Sequence[int]) -> tuple[list[tuple[int, int]], list[int]]:
         """(extent, step) of each loop, and how many steps of each are written out: the innermost ones, in all as many

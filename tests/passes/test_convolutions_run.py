@@ -92,3 +92,12 @@ def test_what_is_no_number_stays_where_it_is() -> None:
     x[0, 1, 5, 19] = float("nan")
     x[0, 2, 12, 0] = float("inf")
     compile_and_compare(lambda x, w: F.conv2d(x, w, padding=1), x, r(8, 3, 3, 3), tolerance=1e-4)
+
+
+def test_gradient_of_the_input() -> None:
+    """The weight is read with channels exchanged and taps reversed; far apart, it is asked for early."""
+
+    def function(g: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return F.conv2d(g, w.permute(1, 0, 2, 3), padding=1)
+
+    compile_and_compare(function, r(2, 20, 9, 9), r(20, 130, 3, 3), tolerance=1e-4)
