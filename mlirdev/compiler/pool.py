@@ -67,7 +67,7 @@ class _Worker:
 
 
 class Pool:
-    """As many workers as `options.workers` says, started when first needed."""
+    """As many workers as `options.workers` says, started when needed, or ahead of that by `start`."""
 
     def __init__(self) -> None:
         self._workers: list[_Worker] = []
