@@ -3,7 +3,7 @@
     for j: total(f64) += x[j]   ──►   for c by 1024 { for j in c … c + 1024: part(f32) += x[j];  total(f64) += part }
 
 Two thirds of the instructions of a sum in f64 convert, and a vector has half the lanes. With the lanes of its vectors
-as partial sums, a chunk rounds no more often than the CPU's sum by pairs.
+as partial sums, a chunk rounds no more often than the CPU's sum by pairs. A sum that is wanted in f64 stays as it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from torch_mlir import ir
 
 from mlirdev.passes.build import add, for_loop, minimum
-from mlirdev.passes.ops import constant, defining_op, emit, kernel_function, named
+from mlirdev.passes.ops import constant, defining_op, emit, kernel_function, named, users
 from mlirdev.target import Target
 
 NAME = "sum-in-chunks"
@@ -23,7 +23,7 @@ _REORDERED = "#arith.fastmath<reassoc,contract>"
 def run(module: ir.Module, target: Target, *, chunk: int = 1024) -> None:
     for loop in named(kernel_function(module), "scf.for"):
         parts = _summed(loop)
-        if parts and _is_long(loop, 4 * chunk):
+        if parts and _is_long(loop, 4 * chunk) and all(_ends_in_f32(total) for total in loop.results):
             _split(loop, parts, chunk)
 
 
@@ -50,6 +50,31 @@ def _added_to(carried: Any, yielded: Any) -> Any | None:
     part = extension.operands[0]
     is_sum = part.type == ir.F32Type.get() and carried.type == ir.F64Type.get()
     return part if is_sum else None
+
+
+def _ends_in_f32(total: Any) -> bool:
+    """Whether a value is only rounded to f32, perhaps after it was kept for a while or added to by a loop around."""
+    return all(_is_rounding(use) for use in total.uses)
+
+
+def _is_rounding(use: Any) -> bool:
+    user = use.owner.operation
+    if user.name == "arith.truncf":
+        return bool(user.results[0].type == ir.F32Type.get())
+    if user.name == "scf.yield" and user.block.owner.operation.name == "scf.for":
+        return _ends_in_f32(user.block.owner.operation.results[use.operand_number])
+    if user.name != "memref.store":
+        return False
+    memref = user.operands[1]
+    owner = defining_op(memref)
+    return owner is not None and owner.name == "memref.alloc" and all(_reads_f32(reader) for reader in users(memref))
+
+
+def _reads_f32(user: Any) -> bool:
+    """Whether what touches a temporary only writes it, or reads it to round it."""
+    return user.name == "memref.store" or (
+        user.name == "memref.load" and all(u.name == "arith.truncf" for u in users(user.results[0]))
+    )
 
 
 def _is_long(loop: Any, least: int) -> bool:
