@@ -90,12 +90,17 @@ def _launch(trace: Trace, cause: str) -> dict[int, Buffer]:
         launchable = launchables.add(key, _prepare(trace, _numbers(cells)))
     if launchable.executable.host and options.compile != "reference":
         _report_host_nodes(trace, launchable)
-    buffers = _run(trace, launchable, wait=cause == "value")
+    buffers = _run(trace, launchable, wait=_is_waited_for(cause))
     for number, dims in launchable.varying:
         buffers[number].varying = dims
     _hand_out(buffers, trace, cells)
     emit(_event(trace, launchable, cause, hit, start))
     return buffers
+
+
+def _is_waited_for(cause: str) -> bool:
+    """Whether the caller waits for this launch alone, so that it may as well run on the caller's thread."""
+    return cause == "value" or (cause == "synchronize" and recorder.one_stream)
 
 
 def _hand_out(buffers: dict[int, Buffer], trace: Trace, cells: list[tuple[Cell, int]]) -> None:
