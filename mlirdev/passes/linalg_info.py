@@ -72,6 +72,11 @@ def is_movement(op: ir.Operation) -> bool:
     return len(op.operands) == 2 and not body_names(op)
 
 
+def is_widening(op: ir.Operation) -> bool:
+    """Whether a generic only extends one tensor's narrow floats."""
+    return len(op.operands) == 2 and body_names(op) == ["arith.extf"] and loop_nest(op).is_parallel
+
+
 def is_contraction(op: ir.Operation, nest: LoopNest) -> bool:
     """Whether a reducing generic is a matrix product: acc + a·b, where a and b each lack a loop of the result."""
     if len(op.operands) != 3 or len(op.results) != 1:

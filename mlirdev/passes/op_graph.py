@@ -23,7 +23,7 @@ from torch_mlir import ir
 
 from mlirdev.dialect import ATTENTION, ATTENTION_BACKWARD
 from mlirdev.errors import InternalError
-from mlirdev.passes.linalg_info import LoopNest, is_contraction, is_movement, loop_nest
+from mlirdev.passes.linalg_info import LoopNest, is_contraction, is_movement, is_widening, loop_nest
 from mlirdev.passes.slices import contiguous_offset
 
 VIEWS = frozenset({"tensor.expand_shape", "tensor.collapse_shape", "tensor.cast"})
@@ -217,7 +217,8 @@ def _kind(node: OpNode) -> str:
 
 def _free_movement(graph: OpGraph) -> None:
     """Movement that its readers fold into their own reads is cloned into them: transposes and broadcasts into
-    contractions and convolutions, pads into convolutions and pooling, generators everywhere."""
+    contractions and convolutions, extended floats into contractions, pads into convolutions and pooling, generators
+    everywhere."""
     for node in graph.nodes:
         if node.role is not Role.ROOT:
             continue
@@ -225,6 +226,8 @@ def _free_movement(graph: OpGraph) -> None:
             readers = {"convolution", "pooling"}
         elif node.kind == "elementwise" and is_movement(node.op):
             readers = {"contraction", "convolution"}
+        elif node.kind == "elementwise" and is_widening(node.op):
+            readers = {"contraction"}
         elif node.kind == "elementwise" and _is_generator(node):
             node.role = Role.FREE
             continue
