@@ -215,6 +215,8 @@ class EpilogueEmitter:
     def key(self, epilogue: EpilogueNest, i: int) -> tuple[Any, ...]:
         """What tells the elements that operands touch apart: operands of one key touch the same one."""
         c, access = self.contraction, self.linear[epilogue.nest, i]
+        if access.memref == c.c.memref:
+            return self.result_key  # run-time strides are other values each time
         return (access.memref, access.offset, *epilogue.strides(access, (*c.batch, *c.m, *c.n)))
 
     def _offset(self, epilogue: EpilogueNest, i: int, fixed: dict[int, Index], column: Any) -> Any:
