@@ -117,16 +117,27 @@ def here() -> Where:
     return where_of(getframe(1))
 
 
+# Places in words, by the identity of the code, which is kept alive: to hash it takes long.
+_found: dict[tuple[int, int], tuple[CodeType, SourceLine]] = {}
+_FOUND_LIMIT = 1 << 12
+
+
 def source_line(where: Where) -> SourceLine | None:
-    """The place in words."""
+    """The place in words. Loops launch from the same few places: the line is looked for once."""
     code, instruction = where
     if code is None:
         return None
-    return SourceLine(
-        _file_name(code.co_filename),
-        _line_number(code, instruction),
-        code.co_qualname if hasattr(code, "co_qualname") else code.co_name,
-    )
+    found = _found.get((id(code), instruction))
+    if found is None:
+        if len(_found) >= _FOUND_LIMIT:
+            _found.clear()
+        found = _found[id(code), instruction] = code, _source_line(code, instruction)
+    return found[1]
+
+
+def _source_line(code: CodeType, instruction: int) -> SourceLine:
+    name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
+    return SourceLine(_file_name(code.co_filename), _line_number(code, instruction), name)
 
 
 def _file_name(file: str) -> str:
