@@ -22,7 +22,8 @@ def measure(what: str, engine: str, threads: int) -> dict[str, Any]:
     """A row with, for every call, its compiles and seconds."""
     torch.set_num_threads(threads)
     calls, off = _growing_cache(engine) if what not in SWEEPS else _batches(SWEEPS[what], engine)
-    return {"what": what, "engine": engine, "calls": calls, "apart": off, "tolerance": TOLERANCE}
+    before = 0 if what in SWEEPS else 1  # the prompt isn't a step
+    return {"what": what, "engine": engine, "calls": calls, "before": before, "apart": off, "tolerance": TOLERANCE}
 
 
 def _batches(model: str, engine: str) -> tuple[list[dict[str, float]], float]:
