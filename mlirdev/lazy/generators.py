@@ -16,7 +16,6 @@ from torch import Tensor
 from torch._opaque_base import OpaqueBaseMeta
 
 from mlirdev.lazy import rng
-from mlirdev.lazy.private import drawing
 
 _DEVICE = "mlirdev"
 _known: weakref.WeakValueDictionary[int, Generator] = weakref.WeakValueDictionary()
@@ -76,11 +75,11 @@ def restored(state: Tensor) -> Generator:
 def state_of(generator: torch.Generator | None) -> rng.Source:
     """What an op with this argument draws from. Raises RuntimeError, as eager does, for another device's."""
     if generator is None:
-        return drawing(rng.default_generator)
+        return rng.drawing(rng.default_generator)
     ours = _known.get(generator._cdata)  # type: ignore[attr-defined]
     if ours is None:
         raise RuntimeError(f"Expected a 'mlirdev' device type for generator but found '{generator.device.type}'")
-    return drawing(ours.state)
+    return rng.drawing(ours.state)
 
 
 def install() -> None:

@@ -98,6 +98,9 @@ class _Noting:
         return 0, 0
 
 
-def drawing(generator: rng.Generator) -> rng.Source:
+def _drawing(generator: rng.Generator) -> rng.Source:
     """What to draw from in place of `generator`: itself, but in a private recording."""
     return generator if _here.private is None else _Noting(_here.private, generator)
+
+
+rng.drawing = _drawing

@@ -7,6 +7,7 @@ seed and offset are inputs of the graph, so they don't depend on the graph eithe
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -62,3 +63,12 @@ def signed(value: int) -> int:
 
 
 default_generator = Generator()
+
+
+def itself(generator: Generator) -> Source:
+    return generator
+
+
+# What to draw from in place of a generator: another source while somebody records privately. Set by private.py, which
+# isn't loaded before it is needed.
+drawing: Callable[[Generator], Source] = itself

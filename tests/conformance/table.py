@@ -46,12 +46,14 @@ def write(rows: dict[str, Row]) -> None:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why the operators that match `ops` have this outcome, in these dtypes."""
+    """Why the operators that match `ops` have this outcome, in these dtypes; `on_some`: on some processors, where
+    PyTorch's own kernels are others, and native elsewhere."""
 
     ops: re.Pattern[str]
     outcome: str
     dtypes: tuple[str, ...]
     reason: str
+    on_some: bool
 
     def covers(self, op: str, dtype: str, outcome: str) -> bool:
         return outcome == self.outcome and dtype in self.dtypes and self.ops.fullmatch(op) is not None
@@ -61,7 +63,8 @@ def explanations() -> Iterator[Explanation]:
     entries: list[dict[str, Any]] = yaml.safe_load(EXPLAINED.read_text()) or []
     for entry in entries:
         dtypes = tuple(entry.get("dtypes", DTYPES))
-        yield Explanation(re.compile(entry["ops"]), entry["outcome"], dtypes, entry["reason"])
+        on_some = entry.get("processors") == "some"
+        yield Explanation(re.compile(entry["ops"]), entry["outcome"], dtypes, entry["reason"], on_some)
 
 
 def entries(rows: dict[str, Row]) -> Iterator[tuple[str, str, str]]:

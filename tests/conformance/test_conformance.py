@@ -53,7 +53,14 @@ def test_operator(
     if request.config.getoption("--update"):
         return
     told = {column: expected.get(op, {}).get(column, "") for column in found}
+    if verdict.forward == "native" and _may_be_native(op, dtype, told[dtype]):
+        return
     assert found == told, f"{verdict.detail or 'better than the table says'} (scripts/conformance writes the table)"
+
+
+def _may_be_native(op: str, dtype: str, outcome: str) -> bool:
+    """Whether an entry that isn't native is so on some processors only."""
+    return any(rule.on_some and rule.covers(op, dtype, outcome) for rule in table.explanations())
 
 
 def test_table_names_all_operators(expected: dict[str, table.Row]) -> None:

@@ -78,10 +78,11 @@ def test_values(name: str, libtorch: None, calls: list[str]) -> None:
     ("dtype", "tolerance"), [(torch.float64, 1e-9), (torch.bfloat16, 2e-2), (torch.float16, 2e-2)], ids=str
 )
 def test_other_element_types(dtype: torch.dtype, tolerance: float, libtorch: None, calls: list[str]) -> None:
+    """The library has no product of f16: that stays ours."""
     a, b = random(96, 64, dtype=dtype), random(80, 64, dtype=dtype)
     compare(lambda a, b: a @ b.t(), a, b, tolerance=tolerance)
     compare(lambda a, b: a @ b, a, b.t().contiguous(), tolerance=tolerance)
-    assert calls
+    assert bool(calls) == (dtype is not torch.float16)
 
 
 def test_values_that_are_not_finite(libtorch: None) -> None:
