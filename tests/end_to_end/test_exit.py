@@ -55,6 +55,8 @@ print("end")
 def test_an_error_that_was_caught_is_not_told_again(program: Program) -> None:
     code = """\
 import torch
+
+pytestmark = pytest.mark.slow
 table = torch.ones(4, 2).to("mlirdev")
 try:
     torch.nn.functional.embedding(torch.tensor([9]).to("mlirdev"), table).cpu()

@@ -24,6 +24,8 @@ from mlirdev.options import options
 sys.path.insert(0, str(Path(__file__).parent))
 import held_passes
 
+pytestmark = pytest.mark.slow
+
 PROGRAM_LIMIT_S = 60
 
 

@@ -22,6 +22,7 @@ tensor([[3., 4.],
 """
 
 
+@pytest.mark.slow
 def test_the_seed_script_cold_and_warm(program: Program, tmp_path: object) -> None:
     for _ in range(2):
         done = program(SEED, MLIRDEV_CACHE_DIR=f"{tmp_path}/cache")

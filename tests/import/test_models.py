@@ -16,6 +16,8 @@ from .capture import fx_graph
 from .execute import Program
 from .models import AutoEncoder, Block, Decoder, ResNet18, capture, mlp
 
+pytestmark = pytest.mark.slow
+
 BATCH = 11
 
 

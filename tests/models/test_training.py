@@ -106,6 +106,7 @@ def test_training_in_double_precision_is_exact(case: Case) -> None:
         assert_close(name, ours.state[name], value, 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["eager", "blocking"])
 @pytest.mark.parametrize("case", CASES[:1] + CASES[2:3], ids=lambda c: c.name)
 def test_modes_agree(case: Case, mode: str) -> None:
