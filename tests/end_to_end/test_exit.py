@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.end_to_end.conftest import Program
+
+pytestmark = pytest.mark.slow
 
 # Registered before mlirdev is imported, so it runs after mlirdev's own handlers.
 LAST = "import os\nos.environ['TORCH_DEVICE_BACKEND_AUTOLOAD'] = '0'\nimport atexit, torch\n"
@@ -55,8 +59,6 @@ print("end")
 def test_an_error_that_was_caught_is_not_told_again(program: Program) -> None:
     code = """\
 import torch
-
-pytestmark = pytest.mark.slow
 table = torch.ones(4, 2).to("mlirdev")
 try:
     torch.nn.functional.embedding(torch.tensor([9]).to("mlirdev"), table).cpu()
