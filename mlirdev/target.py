@@ -46,6 +46,15 @@ class Target:
         return f"+{feature}" in self.features.split(",")
 
     @property
+    def vector_width(self) -> int:
+        """Bits of the vectors that schedules are written for: `vector_bits`, or 256 where that is open."""
+        return self.vector_bits or 256
+
+    def lanes(self, bits: int) -> int:
+        """How many elements of so many bits such a vector holds."""
+        return max(self.vector_width // bits, 1)
+
+    @property
     def fingerprint(self) -> str:
         """A hash of all fields, for cache keys."""
         return hashlib.sha256(repr(sorted(asdict(self).items())).encode()).hexdigest()[:16]

@@ -23,6 +23,7 @@ from torch_mlir import ir
 from mlirdev.passes.build import (
     Index,
     add,
+    alloc,
     as_value,
     divide,
     divide_up,
@@ -34,7 +35,7 @@ from mlirdev.passes.build import (
     subtract,
 )
 from mlirdev.passes.contraction import Contraction
-from mlirdev.passes.contraction_blocks import Block, BlockedContraction, Surroundings, alloc
+from mlirdev.passes.contraction_blocks import Block, BlockedContraction, Surroundings
 from mlirdev.passes.contraction_tiles import plan_tiles
 from mlirdev.passes.ops import call_intrinsic, constant, emit
 from mlirdev.passes.pack_tiles import SIDE, TILE, K, Operand, has_packer, pack_left, pack_right
@@ -81,17 +82,15 @@ class Tiles:
 
 class Amx(BlockedContraction):
     def __init__(self, contraction: Contraction, target: Target, around: Surroundings) -> None:
-        c = contraction
-        sizes = product(c.extents(c.batch)), product(c.extents(c.m)), product(c.extents(c.n)), product(c.extents(c.k))
-        super().__init__(contraction, around, plan_tiles(sizes), _PAIR)
+        super().__init__(contraction, around, plan_tiles(contraction.sizes), _PAIR)
 
     def prepare(self) -> None:
         s, bf16, f32 = self.sizes, ir.BF16Type.get(), ir.F32Type.get()
         # A tile more than needed keeps strips from lying at the same place in the cache.
         self.strip = s.kc * SIDE + TILE
-        self.packed_b = alloc(s.nc // SIDE * self.strip, bf16)
-        self.tiles_of_a = self.a if self._reads_a_in_place else alloc(s.rc // SIDE * self.strip, bf16)
-        self.scratch = None if self._is_whole else alloc(_PAIR * _PAIR, f32)
+        self.packed_b = alloc([s.nc // SIDE * self.strip], bf16)
+        self.tiles_of_a = self.a if self._reads_a_in_place else alloc([s.rc // SIDE * self.strip], bf16)
+        self.scratch = None if self._is_whole else alloc([_PAIR * _PAIR], f32)
         target = self.c if self._is_whole else self.scratch
         self.addresses = {memref: address_of(memref) for memref in (self.tiles_of_a, self.packed_b, target)}
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from torch_mlir import ir
 
+from mlirdev.passes.build import compare
 from mlirdev.passes.nests import root_of
 from mlirdev.passes.ops import constant, defining_op, emit, entry_block, index_constant, kernel_function, named, walk
 from mlirdev.plan import CHECKS, ERROR_ASSERT, ERROR_INDEX
@@ -91,7 +92,7 @@ def _checked_index(index: Any, memref: Any, dim: int, op: Any, anchor: Any, erro
     """Before the anchor: check the index of `op` and return it clamped."""
     with ir.InsertionPoint(anchor), op.location:
         size = _size(memref, dim, index)
-        inside = emit("arith.cmpi", [_i1()], [index, size], predicate=_predicate(_ULT))
+        inside = compare("ult", index, size)
         _note_unless(inside, error, (ERROR_INDEX, ordinal_of(op.location), _before_wrapping(index), size))
         last = emit("arith.subi", [index.type], [size, index_constant(1)])
         low = emit("arith.maxsi", [index.type], [index, index_constant(0)])
@@ -155,13 +156,6 @@ def _as_i64(value: Any, i64: Any) -> Any:
     if isinstance(value.type, ir.IndexType):
         return emit("arith.index_cast", [i64], [value])
     return emit("arith.extsi" if value.type.width < 64 else "arith.trunci", [i64], [value])
-
-
-_ULT = 6
-
-
-def _predicate(number: int) -> Any:
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
 
 
 def _i1() -> Any:

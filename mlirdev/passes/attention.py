@@ -39,6 +39,7 @@ from mlirdev.passes.build import (
     unflatten,
 )
 from mlirdev.passes.contraction_blocks import loops
+from mlirdev.passes.contraction_tiles import register_tile
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import Packer, create_mask, divides, is_one
 from mlirdev.passes.register_tile import RegisterTile
@@ -71,14 +72,11 @@ class Blocks:
         self.op = attention
         first = attention.element(0)
         element = first if isinstance(first, ir.F64Type) else ir.F32Type.get()
-        width = target.vector_bits or 256
-        lanes = max(width // element.width, 1)
-        self.vectors = Vectors(lanes, element)
+        self.vectors = Vectors(target.lanes(element.width), element)
         self.m, self.n, self.d, self.e = attention.sizes[-4:]
-        # As in gemm.py: 8 × 2 accumulators of 32 registers, 6 × 2 of 16.
-        most = 8 if width >= 512 else 6
+        most = register_tile(target).mr
         self.mr = min(self.m, most) if isinstance(self.m, int) else most
-        self.nr = 2 * lanes
+        self.nr = 2 * self.vectors.lanes
         self.tile = RegisterTile(self.vectors.type, self.mr, 2)
 
     # --- memory -------------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ from typing import Any
 
 from mlirdev.passes.attention import Attention
 from mlirdev.passes.attention_op import AttentionOp
-from mlirdev.passes.build import Index, add, as_value, divide, divide_up, for_loop, minimum, multiply, subtract
+from mlirdev.passes.build import Index, add, compare, divide, divide_up, for_loop, minimum, multiply, subtract
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import divides, is_one
-from mlirdev.passes.vectors import binary, compare, select
+from mlirdev.passes.vectors import binary, select
 
 _MOST_QUERIES = 4
 # Keys at a time, by the number of queries: enough accumulators to hide a multiply-add's latency.
@@ -87,7 +87,7 @@ class FewQueries(Attention):
             score = binary("addf", score, v.load_number(self.mask.flat, at))
         if not op.causal:
             return score
-        return select(compare("sle", as_value(key), as_value(row)), score, v.number(-math.inf))
+        return select(compare("sle", key, row), score, v.number(-math.inf))
 
     def _values(self, place: dict[int, Index], panel: Index) -> Callable[[Index, int], Any]:
         op, v, source = self.op, self.vectors, self.v

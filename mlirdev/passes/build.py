@@ -97,6 +97,37 @@ def unflatten(flat: Index, sizes: Sequence[Index]) -> list[Index]:
     return [flat, *reversed(coordinates)] if sizes else []
 
 
+def flatten_index(coordinates: Sequence[Index], sizes: Sequence[Index]) -> Index:
+    """The number of an element of a row-major box: the inverse of `unflatten`."""
+    flat: Index = 0
+    for position, size in zip(coordinates, sizes, strict=True):
+        flat = add(multiply(flat, size), position)
+    return flat
+
+
+def strided(start: Index, number: Index, sizes: Sequence[Index], strides: Sequence[Index]) -> Index:
+    """Where element `number` of a row-major box of these sizes lies, whose first one is at `start`."""
+    for position, stride in zip(unflatten(number, sizes), strides, strict=True):
+        start = add(start, multiply(position, stride))
+    return start
+
+
+def alloc(shape: Sequence[int], element: Any) -> Any:
+    """A buffer of a static shape: scratch of the kernel's workspace."""
+    segments = ir.DenseI32ArrayAttr.get([0, 0])
+    return emit("memref.alloc", [ir.MemRefType.get(list(shape), element)], operandSegmentSizes=segments)
+
+
+_INDEX_PREDICATES = {"eq": 0, "slt": 2, "sle": 3, "ult": 6, "uge": 9}
+
+
+def compare(predicate: str, a: Index, b: Index) -> Any:
+    """An i1, of two sizes or places."""
+    i1, i64 = (ir.IntegerType.get_signless(width) for width in (1, 64))
+    code = ir.IntegerAttr.get(i64, _INDEX_PREDICATES[predicate])
+    return emit("arith.cmpi", [i1], [as_value(a), as_value(b)], predicate=code)
+
+
 @dataclass
 class Loop:
     """A loop being written: `iv`, the values it carries, and (set inside) what it yields; `results` afterwards."""

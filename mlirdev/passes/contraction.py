@@ -12,7 +12,7 @@ from typing import Any
 
 from torch_mlir import ir
 
-from mlirdev.passes.build import Index, add, multiply, unflatten
+from mlirdev.passes.build import Index, product, strided
 from mlirdev.passes.linear import LinearAccess, is_linear, linearize
 from mlirdev.passes.nests import Access, Nest
 from mlirdev.passes.ops import defining_op
@@ -38,12 +38,15 @@ class Contraction:
     def extents(self, dims: Sequence[int]) -> list[Index]:
         return [self.nest.extents[d] for d in dims]
 
+    @property
+    def sizes(self) -> tuple[Index, Index, Index, Index]:
+        """Of the product, as one batch × m × n × k; without the outer dims of k."""
+        batch, m, n, k = (product(self.extents(dims)) for dims in (self.batch, self.m, self.n, self.k))
+        return batch, m, n, k
+
     def offset(self, access: LinearAccess, dims: Sequence[int], flat: Index) -> Index:
         """How far these dims move an access when, taken as one dim, they stand at `flat`."""
-        offset: Index = 0
-        for position, d in zip(unflatten(flat, self.extents(dims)), dims, strict=True):
-            offset = add(offset, multiply(position, access.strides[d]))
-        return offset
+        return strided(0, flat, self.extents(dims), [access.strides[d] for d in dims])
 
 
 def is_multiply_add(nest: Nest) -> bool:

@@ -19,7 +19,9 @@ from torch_mlir import ir
 from mlirdev.passes.build import (
     Index,
     add,
+    alloc,
     as_value,
+    compare,
     divide_up,
     for_loop,
     minimum,
@@ -89,7 +91,7 @@ class BlockedContraction(ABC):
         c, sizes = self.contraction, self.sizes
         self.a, self.b = c.a.flat(), c.b.flat()
         height = self.part if self.is_one_block else sizes.rc
-        self.c = alloc(height * sizes.nc, c.c.element_type) if self.is_local else c.c.flat()
+        self.c = alloc([height * sizes.nc], c.c.element_type) if self.is_local else c.c.flat()
         self.prepare()
         counts = [*c.extents(c.batch), divide_up(self.columns, sizes.nc), divide_up(self.rows, sizes.rc)]
         with for_loop(0, product(counts), parallel=True) as task:
@@ -131,14 +133,14 @@ class BlockedContraction(ABC):
 
     def _is_first(self, steps: list[Index]) -> Any:
         """Whether this is the first block along k: then C is overwritten. None: always."""
-        i1, equal = ir.IntegerType.get_signless(1), ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
+        i1 = ir.IntegerType.get_signless(1)
         if not self.zero_init:
             return constant(i1, 0)
         result = None
         for step, count in zip(steps, self._step_counts(), strict=True):
             if is_one(count):
                 continue
-            here = emit("arith.cmpi", [i1], [step, as_value(0)], predicate=equal)
+            here = compare("eq", step, 0)
             result = here if result is None else emit("arith.andi", [i1], [result, here])
         return result
 
@@ -146,12 +148,6 @@ class BlockedContraction(ABC):
         counts = self.contraction.extents(self.contraction.outer_k)
         blocks = divide_up(self.depth, self.sizes.kc) if isinstance(self.depth, int) else -1
         return [*counts, blocks]
-
-
-def alloc(size: int, element: Any) -> Any:
-    """Scratch of the kernel's workspace."""
-    segments = ir.DenseI32ArrayAttr.get([0, 0])
-    return emit("memref.alloc", [ir.MemRefType.get([size], element)], operandSegmentSizes=segments)
 
 
 @contextmanager

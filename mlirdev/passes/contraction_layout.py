@@ -14,7 +14,7 @@ from typing import Any
 
 from torch_mlir import ir
 
-from mlirdev.passes.build import product
+from mlirdev.passes.build import alloc, product
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.nests import Access, is_nest, renumber
 from mlirdev.passes.ops import defining_op, emit, users
@@ -40,7 +40,7 @@ def reorder_result(op: Any, fill: Any, order: Sequence[int]) -> None:
     shape = [result.type.shape[p] for p in order]
     readers = [user for user in users(result) if user not in (op, fill)]
     with ir.InsertionPoint(fill), fill.location:
-        temporary = _alloc(shape, result.type.element_type)
+        temporary = alloc(shape, result.type.element_type)
     owner = defining_op(result)
     if owner is not None and owner.name == "memref.alloc" and all(map(is_nest, readers)):
         for reader in {id(r): r for r in readers}.values():
@@ -68,7 +68,7 @@ def copy_left(c: Contraction) -> None:
     op, access = c.nest.op, _access(c, c.a.memref)
     used = [d for d in (*c.batch, *c.m, *sorted((*c.outer_k, *c.k))) if access.uses(d)]
     with ir.InsertionPoint(op), op.location:
-        copy = _alloc(c.extents(used), access.memref.type.element_type)
+        copy = alloc(c.extents(used), access.memref.type.element_type)
         number = {d: i for i, d in enumerate(used)}
         source = [renumber(expr, number) for expr in access.exprs or ()]
         emit_copy(access.memref, source, copy, [ir.AffineExpr.get_dim(i) for i in range(len(used))])
@@ -100,11 +100,6 @@ def emit_copy(source: Any, source_exprs: Sequence[Any], target: Any, target_expr
 def _access(c: Contraction, memref: Any) -> Access:
     found: Access = next(a for a in c.nest.inputs if a.memref == memref)
     return found
-
-
-def _alloc(shape: Sequence[int], element: Any) -> Any:
-    segments = ir.DenseI32ArrayAttr.get([0, 0])
-    return emit("memref.alloc", [ir.MemRefType.get(list(shape), element)], operandSegmentSizes=segments)
 
 
 def _retarget(op: Any, old: Any, new: Any, order: Sequence[int]) -> None:

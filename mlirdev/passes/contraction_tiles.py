@@ -20,7 +20,7 @@ class TaskSizes:
 @dataclass(frozen=True)
 class Tiles:
     """A register tile of `mr` rows and `vectors` vectors of C; `kc_bytes` of k per block; `rc` rows and `nc` columns of
-    C per task at most, and `mc` rows of A at a time; k unrolled by `unroll`."""
+    C per task at most, and `mc` rows of A at a time."""
 
     vector_bits: int
     mr: int
@@ -29,16 +29,15 @@ class Tiles:
     rc: int
     nc: int
     mc: int
-    unroll: int
 
 
 # The first row whose vectors the target has. 32 vector registers hold 8 × 2 accumulators with room to spare, 16 hold
 # 6 × 2. A block of k of a register tile's columns is two thirds of a first-level cache, all of a task's a quarter of a
 # second-level one.
 GEMM = (
-    Tiles(512, mr=8, vectors=2, kc_bytes=2048, rc=512, nc=512, mc=128, unroll=4),
-    Tiles(256, mr=6, vectors=2, kc_bytes=1536, rc=384, nc=384, mc=96, unroll=4),
-    Tiles(0, mr=6, vectors=2, kc_bytes=1536, rc=384, nc=192, mc=96, unroll=4),
+    Tiles(512, mr=8, vectors=2, kc_bytes=2048, rc=512, nc=512, mc=128),
+    Tiles(256, mr=6, vectors=2, kc_bytes=1536, rc=384, nc=384, mc=96),
+    Tiles(0, mr=6, vectors=2, kc_bytes=1536, rc=384, nc=192, mc=96),
 )
 
 # Of matrix tiles: rows and columns of C per task, and k per block. A task's B is packed once and takes a quarter of a
@@ -63,7 +62,6 @@ class GemmPlan(TaskSizes):
     mr: int
     vectors: int
     mc: int
-    unroll: int
 
     @property
     def nr(self) -> int:
@@ -86,16 +84,18 @@ def plan_gemm(sizes: tuple[Index, Index, Index, Index], bits: int, target: Targe
     """The plan of a batch × m × n × k product of elements of this many bits; sizes may be run-time. `whole_tiles`: a
     register tile has no fewer rows than the table says."""
     _, m, n, k = sizes
-    width = target.vector_bits or 256
-    row = next(row for row in GEMM if row.vector_bits <= width)
-    lanes = max(width // bits, 1)
+    row, lanes = register_tile(target), target.lanes(bits)
     vectors = 1 if isinstance(n, int) and n <= lanes else row.vectors
-    mr = row.mr if whole_tiles else _height(m, row.mr)
+    mr = row.mr if whole_tiles else tile_height(m, row.mr)
     kc = row.kc_bytes * 8 // bits
     kc = _even_share(k, kc, lanes)
-    unroll = row.unroll if isinstance(k, int) and k % row.unroll == 0 and kc % row.unroll == 0 else 1
     rc, nc = _task(sizes, (row.rc, row.nc), (mr, lanes * vectors))
-    return GemmPlan(rc, nc, kc, lanes, mr, vectors, min(row.mc // mr * mr, rc), unroll)
+    return GemmPlan(rc, nc, kc, lanes, mr, vectors, min(row.mc // mr * mr, rc))
+
+
+def register_tile(target: Target) -> Tiles:
+    """The row of the table for a target."""
+    return next(row for row in GEMM if row.vector_bits <= target.vector_width)
 
 
 def plan_tiles(sizes: tuple[Index, Index, Index, Index]) -> TaskSizes:
@@ -105,7 +105,7 @@ def plan_tiles(sizes: tuple[Index, Index, Index, Index]) -> TaskSizes:
     return TaskSizes(rc, nc, kc)
 
 
-def _height(m: Index, most: int) -> int:
+def tile_height(m: Index, most: int) -> int:
     """The tile height that wastes least on the last rows."""
     if not isinstance(m, int):
         return most

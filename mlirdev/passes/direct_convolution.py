@@ -20,9 +20,7 @@ The weights are read in place, element by element: one is used for all NR output
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from torch_mlir import ir
@@ -31,9 +29,12 @@ from mlirdev.passes import epilogue_vectors
 from mlirdev.passes.build import (
     Index,
     add,
+    alloc,
     as_value,
+    compare,
     divide,
     divide_up,
+    flatten_index,
     for_loop,
     insert_into,
     maximum,
@@ -46,13 +47,15 @@ from mlirdev.passes.build import (
 )
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.contraction_blocks import base_of, loops
+from mlirdev.passes.contraction_tiles import tile_height
 from mlirdev.passes.convolution_layout import MOST_WASTE, Layout, copied, in_place
 from mlirdev.passes.epilogue import EpilogueEmitter
 from mlirdev.passes.gemm import prefetch
 from mlirdev.passes.linear import flatten
 from mlirdev.passes.loop_emission import store
 from mlirdev.passes.ops import emit
-from mlirdev.passes.packing import broadcast, create_mask, splat
+from mlirdev.passes.packing import broadcast, create_mask
+from mlirdev.passes.register_tile import RegisterTile
 from mlirdev.passes.vectors import Vectors
 from mlirdev.passes.window import Axis, Window
 from mlirdev.target import Target
@@ -79,23 +82,16 @@ def suits(c: Contraction, window: Window, target: Target) -> bool:
     static = c.extents((*c.m, *c.n, *c.k, *c.outer_k))
     if window.is_plain or not all(isinstance(e, int) for e in (*static, *c.a.strides, *c.c.strides)):
         return False
-    outs = math.prod(a.outs for a in window.axes)
-    whole = copied(c, window, window.axes[0].outs, _lanes(c, target))
-    return outs >= _lanes(c, target) and whole.columns <= MOST_WASTE * outs
-
-
-def _lanes(c: Contraction, target: Target) -> int:
-    return max((target.vector_bits or 256) // int(c.c.element_type.width), 1)
+    outs, lanes = math.prod(a.outs for a in window.axes), target.lanes(c.c.element_type.width)
+    whole = copied(c, window, window.axes[0].outs, lanes)
+    return outs >= lanes and whole.columns <= MOST_WASTE * outs
 
 
 def choose_tile(rows: int, columns: int, lanes: int, vector_bits: int) -> tuple[int, int]:
     """MR and the number of NR's vectors."""
     tiles = _TILES[512 if vector_bits >= 512 else 256]
     most = max(tiles)
-    if rows > most:
-        # The height that wastes least on the last channels.
-        rows = min(range(most, most - 3, -1), key=lambda r: divide_up(rows, r) * r)
-    height, vectors = tiles[rows]
+    height, vectors = tiles[tile_height(rows, most)]
     return height, min(vectors, columns // lanes)
 
 
@@ -109,13 +105,14 @@ class DirectConvolution:
         self.contraction, self.window = c, window
         self.epilogue, self.is_kept = epilogue, is_kept
         self.element = c.c.element_type
-        self.lanes = _lanes(c, target)
+        self.lanes = target.lanes(self.element.width)
         self.channels = product(c.extents(c.m))
         self.batch = c.extents(c.batch)
         self.layout = self._choose_layout(target)
-        self.mr, self.vectors = choose_tile(self.channels, self.layout.columns, self.lanes, target.vector_bits or 256)
+        self.mr, self.vectors = choose_tile(self.channels, self.layout.columns, self.lanes, target.vector_width)
         self.nr = self.vectors * self.lanes
-        self.vector = ir.VectorType.get([self.lanes], self.element)
+        self.wide = Vectors(self.lanes, self.element)
+        self.tile = RegisterTile(self.wide.type, self.mr, self.vectors)
 
     # --- what to split ------------------------------------------------------------------------------
 
@@ -159,11 +156,11 @@ class DirectConvolution:
         c = self.contraction
         self.a, self.c = c.a.flat(), c.c.flat()
         self.source = flatten(self.window.memref)
-        self.zero = splat(self.vector, 0.0)
+        self.narrow = Vectors(self.lanes, self.source.type.element_type)
         copies = product(self.batch) if self._shares_channels else 1
-        self.input = _alloc(copies * self.layout.size, self.element) if self.layout.is_copy else self.source
+        self.input = alloc([copies * self.layout.size], self.element) if self.layout.is_copy else self.source
         self.row_length = divide_up(self.layout.columns, self.nr) * self.nr
-        self.result = _alloc(self.mr * self.row_length, self.element)
+        self.result = alloc([self.mr * self.row_length], self.element)
         if self._shares_channels:
             self._by_channels()
         else:
@@ -197,10 +194,7 @@ class DirectConvolution:
 
     def _image(self, batch: Sequence[Index]) -> Index:
         """Where the copy for one sample and group starts."""
-        flat: Index = 0
-        for position, size in zip(batch, self.batch, strict=True):
-            flat = add(multiply(flat, size), position)
-        return multiply(flat, self.layout.size)
+        return multiply(flatten_index(batch, self.batch), self.layout.size)
 
     def _start(self, batch: Sequence[Index], first: Index) -> Index:
         """Where in the input the first output of a block reads its first tap, without padding."""
@@ -228,10 +222,7 @@ class DirectConvolution:
                     self._copy_rows(0, numbers, source, self._phase_start(to, numbers), first, [])
 
     def _phase_start(self, to: Index, phases: Sequence[Index]) -> Index:
-        flat: Index = 0
-        for phase, count in zip(phases, self.layout.phases, strict=True):
-            flat = add(multiply(flat, count), phase)
-        return add(to, multiply(flat, self.layout.plane))
+        return add(to, multiply(flatten_index(phases, self.layout.phases), self.layout.plane))
 
     def _copy_rows(
         self, level: int, phases: Sequence[Index], source: Index, to: Index, first: Index, inside: list[Any]
@@ -255,7 +246,7 @@ class DirectConvolution:
         if axis.is_inside and (level or axis.outs % self.layout.rows == 0):
             return []
         # One unsigned comparison: below zero is above everything.
-        return [_compare("ult", place, axis.size)]
+        return [compare("ult", place, axis.size)]
 
     def _copy_row(self, axis: Axis, shift: Index, source: Index, to: Index, inside: list[Any]) -> None:
         """Elements t · stride + shift of the input's row to places t of X, zeros where there are none."""
@@ -285,10 +276,10 @@ class DirectConvolution:
         apart = axis.stride * axis.step
         whole = add(start, multiply(divide(subtract(stop, start), self.lanes), self.lanes))
         with for_loop(start, whole, self.lanes) as t:
-            self._store_vector(self._read(add(begin, multiply(t.iv, apart)), apart, self.lanes), add(to, t.iv))
+            self.wide.store(self._read(add(begin, multiply(t.iv, apart)), apart, self.lanes), self.input, add(to, t.iv))
         if not (isinstance(whole, int) and whole == stop):
             rest = subtract(stop, whole)
-            self._store_vector(self._read(add(begin, multiply(whole, apart)), apart, rest), add(to, whole))
+            self.wide.store(self._read(add(begin, multiply(whole, apart)), apart, rest), self.input, add(to, whole))
 
     def _read(self, at: Index, apart: int, count: Index) -> Any:
         """`count` elements of the input, at most a vector, which are this far apart; zeros after them."""
@@ -302,30 +293,18 @@ class DirectConvolution:
         indices = ir.VectorType.get([self.lanes], ir.IndexType.get())
         numbers = emit("vector.step", [indices])
         places = emit("arith.muli", [indices], [numbers, broadcast(apart, indices)])
-        operands = [self.source, as_value(at), places, create_mask(self.lanes, count), splat(self._narrow, 0.0)]
-        return emit("vector.gather", [self._narrow], operands)
+        operands = [self.source, as_value(at), places, create_mask(self.lanes, count), self.narrow.splat(0.0)]
+        return emit("vector.gather", [self.narrow.type], operands)
 
     def _masked_load(self, at: Index, count: Index) -> Any:
-        if isinstance(count, int) and count >= self.lanes:
-            return emit("vector.load", [self._narrow], [self.source, as_value(at)])
-        operands = [self.source, as_value(at), create_mask(self.lanes, count), splat(self._narrow, 0.0)]
-        return emit("vector.maskedload", [self._narrow], operands)
-
-    @property
-    def _narrow(self) -> Any:
-        return ir.VectorType.get([self.lanes], self.source.type.element_type)
-
-    def _store_vector(self, value: Any, at: Index) -> None:
-        emit("vector.store", [], [self._extend(value, self.vector), self.input, as_value(at)])
-
-    def _extend(self, value: Any, wide: Any) -> Any:
-        return value if value.type == wide else emit("arith.extf", [wide], [value])
+        is_whole = isinstance(count, int) and count >= self.lanes
+        return self.narrow.load(self.source, at, None if is_whole else count)
 
     def _write_zeros(self, to: Index, start: Index, stop: Index) -> None:
         if isinstance(start, int) and isinstance(stop, int) and start >= stop:
             return
         with for_loop(start, stop, self.lanes) as t:
-            self._store_vector(self.zero, add(to, t.iv))
+            self.wide.store(self.wide.splat(0.0), self.input, add(to, t.iv))
 
     # --- the register tile --------------------------------------------------------------------------
 
@@ -344,7 +323,7 @@ class DirectConvolution:
             for i in range(self.mr):
                 for v in range(self.vectors):
                     at = add(column, i * self.row_length + v * self.lanes)
-                    emit("vector.store", [], [sums[i * self.vectors + v], self.result, as_value(at)])
+                    self.wide.store(sums[i * self.vectors + v], self.result, at)
         self._finish(batch, first, count, row)
 
     def _row_numbers(self, row: Index) -> list[Index]:
@@ -357,16 +336,16 @@ class DirectConvolution:
         axis_of = {a.tap: i for i, a in enumerate(self.window.axes) if a.tap is not None}
         order = [*self.layout.plain, *(d for d in axis_of)]
         looped, unrolled = self._unroll([c.nest.extents[d] for d in order])
-        initial = [self.zero] * (self.mr * self.vectors)
-        with _nested(looped, initial) as loop:
-            self._prefetch(a_rows, order, loop.ivs)
-            acc = loop.carried
+
+        def body(outer: list[Index], acc: list[Any]) -> list[Any]:
+            self._prefetch(a_rows, order, outer)
             for inner in _box(unrolled):
-                positions = [add(o, i) for o, i in zip(loop.ivs, inner, strict=True)]
+                positions = [add(o, i) for o, i in zip(outer, inner, strict=True)]
                 at = dict(zip(order, positions, strict=True))
                 acc = self._rank_one_update(acc, a_rows, start, at, axis_of)
-            loop.yields = acc
-        return loop.results
+            return acc
+
+        return _reduce_over(looped, [], self.tile.zeros(), body)
 
     def _prefetch(self, a_rows: list[Index], order: Sequence[int], positions: Sequence[Index]) -> None:
         """Ask for the weights of a later input channel, where each lies on another page: nothing else foresees them."""
@@ -401,17 +380,12 @@ class DirectConvolution:
         for d, position in at.items():
             place = add(place, self._shift(d, position, axis_of))
             step = add(step, multiply(position, self.contraction.a.strides[d]))
-        x = [
-            emit("vector.load", [self.vector], [self.input, as_value(add(place, v * self.lanes))])
-            for v in range(self.vectors)
-        ]
-        updated = []
-        for i, a_row in enumerate(a_rows):
-            element = emit("memref.load", [self.a.type.element_type], [self.a, as_value(add(a_row, step))])
-            wide = emit("vector.broadcast", [self.vector], [self._extend(element, self.element)])
-            before = acc[i * self.vectors : (i + 1) * self.vectors]
-            updated += [emit("vector.fma", [self.vector], [wide, b, s]) for b, s in zip(x, before, strict=True)]
-        return updated
+        return self.tile.step(
+            acc,
+            step,
+            lambda i, k: self.wide.load_number(self.a, add(a_rows[i], k)),
+            lambda _, v: self.wide.load(self.input, add(place, v * self.lanes)),
+        )
 
     def _shift(self, d: int, position: Index, axis_of: dict[int, int]) -> Index:
         """How far a reduced dim moves a read."""
@@ -460,10 +434,9 @@ class DirectConvolution:
         return self.epilogue is None or epilogue_vectors.fits(self.epilogue, dim)
 
     def _end_vector(self, at: Index, fixed: dict[int, Index], dim: int, count: Index | None) -> None:
-        vectors = Vectors(self.lanes, self.element)
-        value = vectors.load(self.result, at, count)
+        value = self.wide.load(self.result, at, count)
         if self.is_kept:
-            vectors.store(value, self.c, base_of(self.contraction.c, fixed), count)
+            self.wide.store(value, self.c, base_of(self.contraction.c, fixed), count)
         if self.epilogue is not None:
             epilogue_vectors.EpilogueVectors(self.epilogue, dim, self.lanes).emit(fixed, value, count)
 
@@ -475,52 +448,24 @@ class DirectConvolution:
             self.epilogue.element(fixed, value)
 
 
-@dataclass
-class _Nest:
-    """Loops that carry values: their variables, the values inside, what they yield, and the results."""
-
-    ivs: list[Index]
-    carried: list[Any]
-    yields: list[Any]
-    results: list[Any]
-
-
-@contextmanager
-def _nested(looped: Sequence[tuple[int, int]], initial: list[Any]) -> Iterator[_Nest]:
-    """Loops over (extent, step), outermost first; those of one step aren't written."""
-    nest = _Nest([], initial, [], [])
-    written = []
-    with ExitStack() as stack:
-        for extent, step in looped:
-            if extent == step:
-                nest.ivs.append(0)
-                continue
-            loop = stack.enter_context(for_loop(0, extent, step, nest.carried))
-            written.append(loop)
-            nest.ivs.append(loop.iv)
-            nest.carried = loop.carried
-            stack.callback(_pass_on, written, len(written) - 1, nest)
-        yield nest
-    nest.results = written[0].results if written else nest.yields
-
-
-def _pass_on(written: list[Any], number: int, nest: _Nest) -> None:
-    """Before a loop ends: it yields what the next inner one gave."""
-    written[number].yields = nest.yields if number == len(written) - 1 else written[number + 1].results
+def _reduce_over(
+    looped: Sequence[tuple[int, int]],
+    ivs: list[Index],
+    acc: list[Any],
+    body: Callable[[list[Index], list[Any]], list[Any]],
+) -> list[Any]:
+    """Carry accumulators through loops over (extent, step), outermost first; those of one step aren't written."""
+    if not looped:
+        return body(ivs, acc)
+    (extent, step), *inner = looped
+    if extent == step:
+        return _reduce_over(inner, [*ivs, 0], acc, body)
+    with for_loop(0, extent, step, acc) as loop:
+        loop.yields = _reduce_over(inner, [*ivs, loop.iv], loop.carried, body)
+    return loop.results
 
 
 def _box(extents: Sequence[int]) -> Iterator[list[int]]:
     """All coordinates of a box, row by row."""
     for flat in range(math.prod(extents)):
         yield unflatten(flat, extents)
-
-
-def _alloc(size: int, element: Any) -> Any:
-    segments = ir.DenseI32ArrayAttr.get([0, 0])
-    return emit("memref.alloc", [ir.MemRefType.get([size], element)], operandSegmentSizes=segments)
-
-
-def _compare(predicate: str, a: Index, b: Index) -> Any:
-    i1, i64 = (ir.IntegerType.get_signless(width) for width in (1, 64))
-    number = {"ult": 6}[predicate]
-    return emit("arith.cmpi", [i1], [as_value(a), as_value(b)], predicate=ir.IntegerAttr.get(i64, number))

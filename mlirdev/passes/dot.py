@@ -50,13 +50,8 @@ def suits(contraction: Contraction, target: Target) -> bool:
     rows, depth = (product(c.extents(d)) for d in (c.m, c.k))
     if not isinstance(rows, int) or rows > MOST_ROWS:
         return False
-    lanes = lanes_of(contraction, target)
+    lanes = target.lanes(c.c.element_type.width)
     return not isinstance(depth, int) or depth >= _LEAST_STEPS * lanes
-
-
-def lanes_of(contraction: Contraction, target: Target) -> int:
-    """How many of C's elements a vector holds."""
-    return max((target.vector_bits or 256) // int(contraction.c.element_type.width), 1)
 
 
 def _multiplies_pairs(c: Contraction, target: Target) -> bool:
@@ -81,8 +76,8 @@ class Dot:
         self.epilogue = around.epilogue
         self.rows, self.columns, self.depth = (product(c.extents(d)) for d in (c.m, c.n, c.k))
         self.element = c.c.element_type
-        self.lanes = lanes_of(contraction, target)
-        self.mr, self.nb = choose_tile(self.rows, target.vector_bits or 256)
+        self.lanes = target.lanes(self.element.width)
+        self.mr, self.nb = choose_tile(self.rows, target.vector_width)
         self.vector = ir.VectorType.get([self.lanes], self.element)
         self.by_pairs = _multiplies_pairs(c, target)
         self.step = 2 * self.lanes if self.by_pairs else self.lanes

@@ -18,7 +18,8 @@ A is read in place otherwise. Rows past the last one are clamped to it: they com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from torch_mlir import ir
 from mlirdev.passes.build import (
     Index,
     add,
+    alloc,
     as_value,
     divide,
     divide_up,
@@ -38,13 +40,15 @@ from mlirdev.passes.build import (
     subtract,
 )
 from mlirdev.passes.contraction import Contraction
-from mlirdev.passes.contraction_blocks import Block, BlockedContraction, Surroundings, alloc
+from mlirdev.passes.contraction_blocks import Block, BlockedContraction, Surroundings
 from mlirdev.passes.contraction_tiles import plan_gemm
+from mlirdev.passes.linear import LinearAccess
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import Packer, create_mask, divides, is_one, splat
+from mlirdev.passes.register_tile import RegisterTile
 from mlirdev.target import Target
 
-ElementReader = Callable[[Index], Iterable[Any]]  # scalars of A, one per row of the tile, given k
+ElementReader = Callable[[int, Index], Any]  # A's element in a row of the tile, at a k of the block
 
 _FEW_ROWS = 8
 
@@ -54,39 +58,36 @@ class Gemm(BlockedContraction):
         c = contraction
         self.element = c.c.element_type
         self.packs_a = _packs_left(c)
-        sizes = product(c.extents(c.batch)), product(c.extents(c.m)), product(c.extents(c.n)), product(c.extents(c.k))
-        self.tiles = plan_gemm(sizes, self.element.width, target, whole_tiles=self.packs_a)
+        self.tiles = plan_gemm(c.sizes, self.element.width, target, whole_tiles=self.packs_a)
         self.vector = ir.VectorType.get([self.tiles.lanes], self.element)
+        self.tile = RegisterTile(self.vector, self.tiles.mr, self.tiles.vectors)
         super().__init__(contraction, around, self.tiles, self.tiles.mc)
 
     def prepare(self) -> None:
-        t = self.tiles
+        t, c = self.tiles, self.contraction
         # A row more than needed: the last run of a row may be written beyond its end.
-        self.packed_b = alloc(t.panels * t.b_panel + t.nr + t.lanes, self.element)
-        self.packed_a = alloc(t.mc // t.mr * t.a_panel, self.element) if self.packs_a else None
-        self.zero = splat(self.vector, 0.0)
+        self.packed_b = alloc([t.panels * t.b_panel + t.nr + t.lanes], self.element)
+        self.packed_a = alloc([t.mc // t.mr * t.a_panel], self.element) if self.packs_a else None
+        self.right = self._packer(self.b, c.b, c.n, self.packed_b, t.nr, t.lanes, t.b_panel)
+        self.left = self._packer(self.a, c.a, c.m, self.packed_a, t.mr, t.mr, t.a_panel)
 
-    def _packer_of_b(self) -> Packer:
-        t, c = self.tiles, self.contraction
-        k_strides, strides = ([c.b.strides[d] for d in dims] for dims in (c.k, c.n))
-        sizes = c.extents(c.k), c.extents(c.n)
-        return Packer(self.b, k_strides, sizes[0], strides, sizes[1], self.packed_b, t.nr, t.lanes, t.b_panel)
-
-    def _packer_of_a(self) -> Packer:
-        t, c = self.tiles, self.contraction
-        k_strides, strides = ([c.a.strides[d] for d in dims] for dims in (c.k, c.m))
-        sizes = c.extents(c.k), c.extents(c.m)
-        return Packer(self.a, k_strides, sizes[0], strides, sizes[1], self.packed_a, t.mr, t.mr, t.a_panel)
+    def _packer(
+        self, flat: Any, access: LinearAccess, dims: Sequence[int], packed: Any, nr: int, lanes: int, panel: int
+    ) -> Packer:
+        """Packs A or B, whose lines run along these dims."""
+        c = self.contraction
+        k_strides, strides = ([access.strides[d] for d in along] for along in (c.k, dims))
+        return Packer(flat, k_strides, c.extents(c.k), strides, c.extents(dims), packed, nr, lanes, panel)
 
     def block(self, block: Block) -> None:
         t = self.tiles
         panels = divide_up(subtract(block.columns[1], block.columns[0]), t.nr)
-        self._packer_of_b().pack(block.bases[1], block.columns[0], panels, block.pc, block.depth)
+        self.right.pack(block.bases[1], block.columns[0], panels, block.pc, block.depth)
         with for_loop(*block.rows, t.mc) as ic:
             last = minimum(add(ic.iv, t.mc), block.rows[1])
             if self.packs_a:
                 tiles = divide_up(subtract(last, ic.iv), t.mr)
-                self._packer_of_a().pack(block.bases[0], ic.iv, tiles, block.pc, block.depth)
+                self.left.pack(block.bases[0], ic.iv, tiles, block.pc, block.depth)
             part = replace(block, rows=(ic.iv, last)) if self.is_one_block else block
             with for_loop(0, panels) as jb, for_loop(ic.iv, last, t.mr) as row:
                 column = add(block.columns[0], multiply(jb.iv, t.nr))
@@ -108,13 +109,14 @@ class Gemm(BlockedContraction):
         for c_row, j in places:
             prefetch(self.c, add(c_row, j))
         read_a = self._packed_reader(row, rows) if self.packs_a else self._reader(block, rows)
-        with for_loop(0, block.depth, t.unroll, [self.zero] * len(places)) as k:
-            acc = k.carried
-            for u in range(t.unroll):
-                at = add(k.iv, u)
-                acc = self._rank_one_update(acc, read_a(at), add(panel, multiply(at, t.nr)))
-            k.yields = acc
-        results = self._added_to_c(k.results, places, masks, block.is_first)
+
+        def read_b(k: Index, v: int) -> Any:
+            at = add(add(panel, multiply(k, t.nr)), v * t.lanes)
+            return emit("vector.load", [self.vector], [self.packed_b, as_value(at)])
+
+        multiple = math.gcd(self.depth, t.kc) if isinstance(self.depth, int) else 1
+        sums = self.tile.accumulate(block.depth, self.tile.zeros(), read_a, read_b, multiple)
+        results = self._added_to_c(sums, places, masks, block.is_first)
         for number, ((c_row, j), value) in enumerate(zip(places, results, strict=True)):
             self._store(value, add(c_row, j), masks[number % t.vectors] if masks else None)
 
@@ -123,14 +125,14 @@ class Gemm(BlockedContraction):
         c = self.contraction
         starts = [add(block.bases[0], c.offset(c.a, c.m, row)) for row in rows]
         stride = c.a.strides[c.k[-1]]
-        return lambda k: (self._element(self.a, add(start, multiply(add(block.pc, k), stride))) for start in starts)
+        return lambda i, k: self._element(self.a, add(starts[i], multiply(add(block.pc, k), stride)))
 
     def _packed_reader(self, row: tuple[Index, Index], rows: list[Index]) -> ElementReader:
         t = self.tiles
         panel = multiply(divide(row[0], t.mr), t.a_panel)
         is_whole = divides(t.mr, self.rows)
         starts = [add(panel, i if is_whole else subtract(r, row[1])) for i, r in enumerate(rows)]
-        return lambda k: (self._element(self.packed_a, add(start, multiply(k, t.mr))) for start in starts)
+        return lambda i, k: self._element(self.packed_a, add(starts[i], multiply(k, t.mr)))
 
     def _element(self, memref: Any, at: Index) -> Any:
         element = emit("memref.load", [memref.type.element_type], [memref, as_value(at)])
@@ -142,19 +144,6 @@ class Gemm(BlockedContraction):
             return [add(row, i) for i in range(t.mr)]
         last = subtract(self.rows, 1)
         return [minimum(add(row, i), last) for i in range(t.mr)]
-
-    def _rank_one_update(self, acc: Sequence[Any], elements: Iterable[Any], packed_row: Index) -> list[Any]:
-        t = self.tiles
-        b = [
-            emit("vector.load", [self.vector], [self.packed_b, as_value(add(packed_row, v * t.lanes))])
-            for v in range(t.vectors)
-        ]
-        updated = []
-        for i, element in enumerate(elements):
-            wide = emit("vector.broadcast", [self.vector], [element])
-            for v in range(t.vectors):
-                updated.append(emit("vector.fma", [self.vector], [wide, b[v], acc[i * t.vectors + v]]))
-        return updated
 
     def _added_to_c(
         self, sums: list[Any], places: list[tuple[Index, Index]], masks: list[Any] | None, is_first: Any
@@ -170,13 +159,13 @@ class Gemm(BlockedContraction):
         types = [self.vector] * len(places)
         choice = ir.Operation.create("scf.if", results=types, operands=[is_first], regions=2)
         with insert_into(choice.regions[0]):
-            emit("scf.yield", [], [self.zero] * len(places))
+            emit("scf.yield", [], self.tile.zeros())
         with insert_into(choice.regions[1]):
             old = []
             for number, (c_row, j) in enumerate(places):
                 operands = [self.c, as_value(add(c_row, j))]
                 if masks:
-                    operands += [masks[number % self.tiles.vectors], self.zero]
+                    operands += [masks[number % self.tiles.vectors], splat(self.vector, 0.0)]
                 old.append(emit("vector.maskedload" if masks else "vector.load", [self.vector], operands))
             emit("scf.yield", [], old)
         return list(choice.results)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from torch_mlir import ir
 
-from mlirdev.passes.build import Index, for_loop
+from mlirdev.passes.build import Index, alloc, for_loop
 from mlirdev.passes.loop_tree import Loop, Tree
 from mlirdev.passes.nests import Access, Nest
 from mlirdev.passes.ops import emit, index_constant
@@ -87,7 +87,7 @@ class LoopEmitter:
         """See partial_sums.py."""
         totals = [self._carried[key] for key in sums]
         combiners = [combiner(*key) for key in sums]
-        parts = [_alloc([MOST], total.type) for total in totals]
+        parts = [alloc([MOST], total.type) for total in totals]
         with for_loop(0, pieces.count, parallel=True) as piece:
             self._carried.update((key, identity(op)) for key, op in zip(sums, combiners, strict=True))
             self._emit_range(loop, sums, *pieces.span(piece.iv))
@@ -108,7 +108,7 @@ class LoopEmitter:
         """The same where a sum is a row: each piece has one of its own."""
         rows = [nest.outputs[i].memref for nest, i in sums]
         combiners = [combiner(*key) for key in sums]
-        parts = [_alloc([MOST, *row.type.shape], row.type.element_type) for row in rows]
+        parts = [alloc([MOST, *row.type.shape], row.type.element_type) for row in rows]
         with for_loop(0, pieces.count, parallel=True) as piece:
             for op, row, part in zip(combiners, rows, parts, strict=True):
                 with _loops(row.type.shape) as place:
@@ -210,11 +210,6 @@ def _loops(shape: Sequence[int], *, parallel: bool = False) -> Iterator[list[Any
 def _is_in_function() -> bool:
     """Whether what is written now runs once."""
     return bool(ir.InsertionPoint.current.block.owner.operation.name == "func.func")
-
-
-def _alloc(shape: Sequence[int], type_: Any) -> Any:
-    segments = ir.DenseI32ArrayAttr.get([0, 0])
-    return emit("memref.alloc", [ir.MemRefType.get(shape, type_)], operandSegmentSizes=segments)
 
 
 def _out_argument(nest: Nest, block: Any, output: int) -> Any:

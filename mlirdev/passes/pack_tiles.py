@@ -21,13 +21,14 @@ from mlirdev.passes.build import (
     Index,
     add,
     as_value,
+    compare,
     divide_up,
     for_loop,
     minimum,
     multiply,
     product,
+    strided,
     subtract,
-    unflatten,
 )
 from mlirdev.passes.ops import emit
 from mlirdev.passes.packing import as_one, create_mask, divides, is_one, splat, transpose
@@ -142,10 +143,8 @@ class _Reader:
 
     def along_k(self, line: Index, k: Index, count: int) -> Any:
         """`count` steps of k of a line."""
-        start = self.base
         last = minimum(line, subtract(self.operand.lines, 1))
-        for position, stride in zip(unflatten(last, self.operand.sizes), self.operand.strides, strict=True):
-            start = add(start, multiply(position, stride))
+        start = strided(self.base, last, self.operand.sizes, self.operand.strides)
         at = add(start, add(self.pc, k))
         if divides(K, self.operand.depth) and divides(K, self.depth):
             return self._load(at, count)
@@ -163,15 +162,12 @@ class _Reader:
         o = self.operand
         is_whole_k = divides(K, o.depth) and divides(K, self.depth)
         within = k if is_whole_k else minimum(k, subtract(self.depth, 1))
-        at = add(self.base, line)
-        for position, stride in zip(unflatten(add(self.pc, within), o.k_sizes), o.k_strides, strict=True):
-            at = add(at, multiply(position, stride))
+        at = strided(add(self.base, line), add(self.pc, within), o.k_sizes, o.k_strides)
         if is_whole_k and divides(2 * SIDE, o.lines):
             return self._load(at, count)
         left = subtract(o.lines, line)
         if not is_whole_k:
-            i1, below = ir.IntegerType.get_signless(1), ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
-            is_inside = emit("arith.cmpi", [i1], [as_value(k), as_value(self.depth)], predicate=below)
+            is_inside = compare("slt", k, self.depth)
             left = emit("arith.select", [ir.IndexType.get()], [is_inside, as_value(left), as_value(0)])
         return self._masked_load(at, count, left)
 

@@ -28,8 +28,8 @@ from mlirdev.passes.build import (
     multiply,
     product,
     remainder,
+    strided,
     subtract,
-    unflatten,
 )
 from mlirdev.passes.ops import emit
 
@@ -98,9 +98,7 @@ class Packer:
 
     def _row(self, base: Index, k: Index) -> Index:
         """Where row k of B starts."""
-        for position, stride in zip(unflatten(k, self.k_sizes), self.k_strides, strict=True):
-            base = add(base, multiply(position, stride))
-        return base
+        return strided(base, k, self.k_sizes, self.k_strides)
 
     def _gathering_reader(self, column: Index) -> Callable[[Index], Any]:
         """A function that reads B's elements of `lanes` columns, given where their row starts."""
@@ -141,9 +139,7 @@ class Packer:
         """The part of one run that lies in the panel."""
         length = self.sizes[-1]
         run_start = multiply(run, length)
-        source = row
-        for position, stride in zip(unflatten(run, self.sizes[:-1]), self.strides[:-1], strict=True):
-            source = add(source, multiply(position, stride))
+        source = strided(row, run, self.sizes[:-1], self.strides[:-1])
         start, stop = maximum(run_start, column), minimum(add(run_start, length), end)
         with for_loop(start, stop, self.lanes) as j:
             mask = self._mask(subtract(stop, j.iv))

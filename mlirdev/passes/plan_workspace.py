@@ -11,18 +11,16 @@ the kernel isn't split) and `mlirdev.thread_workspace`, which each thread of a s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch_mlir import ir
 
-from mlirdev.dtypes import DType
 from mlirdev.passes.build import Index, add, as_value, multiply
 from mlirdev.passes.nests import VIEWS
 from mlirdev.passes.ops import emit, entry_block, kernel_function, named
-from mlirdev.passes.sizes import THREAD, WORKSPACE
+from mlirdev.passes.sizes import THREAD, WORKSPACE, bytes_of
 from mlirdev.passes.split_over_threads import SHARED, is_barrier, is_split
 from mlirdev.target import Target
 
@@ -69,15 +67,8 @@ def run(module: ir.Module, target: Target, *, stack_bytes: int = 65536) -> None:
 
 
 def _static_bytes(op: Any) -> int | None:
-    type_ = op.results[0].type
-    if not type_.has_static_shape:
-        return None
-    size = math.prod(map(int, type_.shape)) * _element_bytes(type_.element_type)
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
-
-
-def _element_bytes(type_: Any) -> int:
-    return 8 if isinstance(type_, ir.IndexType) else DType(str(type_)).itemsize
+    size = bytes_of(op.results[0].type)
+    return None if size is None else -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def _move_to_stack(op: Any, block: Any) -> None:

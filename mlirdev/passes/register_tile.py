@@ -41,13 +41,14 @@ class RegisterTile:
         with for_loop(0, depth, unroll, initial) as k:
             acc = k.carried
             for step in range(unroll):
-                acc = self._step(acc, add(k.iv, step), number, vector)
+                acc = self.step(acc, add(k.iv, step), number, vector)
             k.yields = acc
         return k.results
 
-    def _step(
+    def step(
         self, acc: Sequence[Any], k: Index, number: Callable[[int, Index], Any], vector: Callable[[Index, int], Any]
     ) -> list[Any]:
+        """The accumulators after one k."""
         right = [vector(k, v) for v in range(self.vectors)]
         updated: list[Any] = []
         for i in range(self.rows):

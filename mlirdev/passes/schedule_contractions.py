@@ -17,7 +17,7 @@ from mlirdev.passes.build import product
 from mlirdev.passes.contraction import Contraction, find_contraction
 from mlirdev.passes.contraction_blocks import Surroundings
 from mlirdev.passes.contraction_layout import columns_in_one_run, copy_left, has_short_runs, reorder_result
-from mlirdev.passes.dot import Dot, lanes_of, suits
+from mlirdev.passes.dot import Dot, suits
 from mlirdev.passes.epilogue import EpilogueEmitter, EpilogueNest, find_epilogue, reuse_destination
 from mlirdev.passes.gemm import Gemm
 from mlirdev.passes.nests import VIEWS, is_nest, read_nest, root_of
@@ -51,7 +51,7 @@ def _improve_layouts(contraction: Contraction, target: Target) -> None:
     """See contraction_layout.py."""
     op = contraction.nest.op
     fill = zero_fill_before(op, contraction.c.memref)
-    order = columns_in_one_run(contraction, lanes_of(contraction, target))
+    order = columns_in_one_run(contraction, target.lanes(contraction.c.element_type.width))
     if fill is not None and order is not None and contraction.c.memref in fill.operands:
         reorder_result(op, fill, order)
     with ir.InsertionPoint(op), op.location:

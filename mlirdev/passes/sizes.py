@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from torch_mlir import ir
 
+from mlirdev.dtypes import DType
 from mlirdev.passes.ops import defining_op, emit, index_constant
 
 # On @kernel: per run-time dim of its buffers, in order, the position of the argument that holds it.
 DIMS = "mlirdev.dims"
+
+
+def bytes_of(type_: Any) -> int | None:
+    """How much memory a buffer type of static shape takes."""
+    if not type_.has_static_shape:
+        return None
+    element = 8 if isinstance(type_.element_type, ir.IndexType) else DType(str(type_.element_type)).itemsize
+    return math.prod(map(int, type_.shape)) * element
 
 
 def size_of(memref: Any, position: int) -> Any:

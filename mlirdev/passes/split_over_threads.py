@@ -24,12 +24,12 @@ from typing import Any
 
 from torch_mlir import ir
 
-from mlirdev.dtypes import DType
 from mlirdev.passes.build import (
     PARALLEL,
     Index,
     add,
     as_value,
+    compare,
     divide_up,
     insert_into,
     minimum,
@@ -37,8 +37,8 @@ from mlirdev.passes.build import (
     subtract,
 )
 from mlirdev.passes.nests import VIEWS, root_of
-from mlirdev.passes.ops import constant, defining_op, emit, entry_block, index_constant, kernel_function, walk
-from mlirdev.passes.sizes import ERROR, THREAD, THREADS, WORKSPACE
+from mlirdev.passes.ops import constant, defining_op, emit, entry_block, kernel_function, walk
+from mlirdev.passes.sizes import ERROR, THREAD, THREADS, WORKSPACE, bytes_of
 from mlirdev.passes.work import Work, constant_of
 from mlirdev.target import Target
 
@@ -193,17 +193,8 @@ def _is_dynamic(op: Any) -> bool:
 
 
 def _is_small(type_: Any) -> bool:
-    if not type_.has_static_shape:
-        return False
-    element = 8 if isinstance(type_.element_type, ir.IndexType) else DType(str(type_.element_type)).itemsize
-    return element * _product(type_.shape) <= _SMALL
-
-
-def _product(shape: Sequence[int]) -> int:
-    result = 1
-    for size in shape:
-        result *= size
-    return result
+    size = bytes_of(type_)
+    return size is not None and size <= _SMALL
 
 
 def _has_uses(op: Any) -> bool:
@@ -241,7 +232,7 @@ def _only_loop(loop: Any) -> Any | None:
 def _declare(module: ir.Module, function: Any, kernel: _Kernel, least_work: int) -> bool:
     """Define @wants_threads, and declare the barrier; False for a kernel that never wants them."""
     sizes = [a for a in kernel.block.arguments if isinstance(a.type, ir.IndexType) and a.arg_number > WORKSPACE]
-    i1, i64 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(64)
+    i1 = ir.IntegerType.get_signless(1)
     with ir.InsertionPoint(module.body), function.location:
         wants = _function(WANTS_THREADS, [size.type for size in sizes], [i1])
     block = ir.Block.create_at_start(wants.regions[0], [size.type for size in sizes], [function.location] * len(sizes))
@@ -257,8 +248,7 @@ def _declare(module: ir.Module, function: Any, kernel: _Kernel, least_work: int)
                 return False
             answer = constant(i1, 1)
         else:
-            at_least = ir.IntegerAttr.get(i64, 9)
-            answer = emit("arith.cmpi", [i1], [total, as_value(least_work)], predicate=at_least)
+            answer = compare("uge", total, least_work)
         emit("func.return", [], [answer])
     return True
 
@@ -328,9 +318,8 @@ class _Splitter:
             _function(BARRIER, [address.type for address in self.visible], [])
 
     def _for_thread_0(self, op: Any) -> None:
-        i1, i64 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(64)
         with ir.InsertionPoint(op):
-            is_first = emit("arith.cmpi", [i1], [self.thread, index_constant(0)], predicate=ir.IntegerAttr.get(i64, 0))
+            is_first = compare("eq", self.thread, 0)
             branch = ir.Operation.create("scf.if", operands=[is_first], regions=2)
         with insert_into(branch.regions[0]):
             end = emit("scf.yield", [])

@@ -14,6 +14,7 @@ from torch_mlir import ir
 
 from mlirdev.passes.build import add, for_loop, minimum
 from mlirdev.passes.ops import constant, defining_op, emit, kernel_function, named, users
+from mlirdev.passes.work import constant_of
 from mlirdev.target import Target
 
 NAME = "sum-in-chunks"
@@ -78,17 +79,12 @@ def _reads_f32(user: Any) -> bool:
 
 
 def _is_long(loop: Any, least: int) -> bool:
-    lower, upper, step = (_number(v) for v in list(loop.operands)[:3])
+    lower, upper, step = (constant_of(v) for v in list(loop.operands)[:3])
     return lower == 0 and step == 1 and (upper is None or upper >= least)
 
 
-def _number(value: Any) -> int | None:
-    op = defining_op(value)
-    return ir.IntegerAttr(op.attributes["value"]).value if op is not None and op.name == "arith.constant" else None
-
-
 def _split(loop: Any, parts: list[Any], chunk: int) -> None:
-    known = _number(loop.operands[1])
+    known = constant_of(loop.operands[1])
     size = loop.operands[1] if known is None else known
     totals = list(loop.operands)[3:]
     with ir.InsertionPoint(loop), loop.location:

@@ -84,19 +84,14 @@ def larger(a: Any, b: Any) -> Any:
     return select(compare("ogt", a, b), a, b)
 
 
-_FLOAT_PREDICATES = {"oeq": 1, "ogt": 2}
-_INDEX_PREDICATES = {"sle": 3, "slt": 2}
+_PREDICATES = {"oeq": 1, "ogt": 2}
 
 
 def compare(predicate: str, a: Any, b: Any) -> Any:
-    code = _FLOAT_PREDICATES.get(predicate)
-    name = "arith.cmpi" if code is None else "arith.cmpf"
-    attribute = ir.IntegerAttr.get(
-        ir.IntegerType.get_signless(64), _INDEX_PREDICATES[predicate] if code is None else code
-    )
-    bit = ir.IntegerType.get_signless(1)
+    """An i1, or a vector of them, of floats."""
+    bit, i64 = (ir.IntegerType.get_signless(width) for width in (1, 64))
     type_ = ir.VectorType.get(a.type.shape, bit) if isinstance(a.type, ir.VectorType) else bit
-    return emit(name, [type_], [a, b], predicate=attribute)
+    return emit("arith.cmpf", [type_], [a, b], predicate=ir.IntegerAttr.get(i64, _PREDICATES[predicate]))
 
 
 def select(condition: Any, a: Any, b: Any) -> Any:
