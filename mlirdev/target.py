@@ -6,16 +6,12 @@ processor, which `jit/` resolves.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from mlirdev.errors import OptionError
+from mlirdev.described import read_described
 from mlirdev.vendor import Vendor, load_vendor
 
 BUILTIN = Path(__file__).parent / "targets"
@@ -67,25 +63,7 @@ class Target:
 @lru_cache
 def load_target(name: str) -> Target:
     """The target of this built-in name or YAML file. Raises OptionError for an unknown name, key or bad file."""
-    path = Path(name) if name.endswith((".yaml", ".yml")) else BUILTIN / f"{name}.yaml"
-    if not path.exists():
-        known = sorted(p.stem for p in BUILTIN.glob("*.yaml"))
-        raise OptionError(f"no target '{name}'; built in: {', '.join(known)}; or give a .yaml file")
-    try:
-        data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise OptionError(f"{path}: not YAML: {error}") from error
-    return _from_mapping(path, data)
-
-
-def _from_mapping(path: Path, data: Any) -> Target:
-    if not isinstance(data, dict):
-        raise OptionError(f"{path}: a target file is a mapping of keys to values")
-    known = {f.name for f in fields(Target)}
-    for key in data:
-        if key not in known:
-            close = difflib.get_close_matches(str(key), sorted(known), n=1)
-            raise OptionError(f"{path}: unknown key '{key}'" + (f"; did you mean '{close[0]}'?" if close else ""))
+    path, data = read_described("target", name, BUILTIN, [f.name for f in fields(Target)])
     data.setdefault("name", path.stem)
     if data.get("vendor"):
         data["vendor"] = load_vendor(str(data["vendor"]))

@@ -15,15 +15,12 @@ What is called is named `vendor!NAME!SYMBOL` in a kernel's code, and found when 
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from mlirdev.described import check_keys, check_one_of, is_file, read_described
 from mlirdev.dtypes import DType
 from mlirdev.errors import OptionError
 
@@ -73,46 +70,18 @@ def referred(symbol: str) -> tuple[str, str] | None:
 @lru_cache
 def load_vendor(name: str) -> Vendor:
     """The vendor of this built-in name or YAML file. Raises OptionError for an unknown name, key or bad file."""
-    is_file = name.endswith((".yaml", ".yml"))
-    path = Path(name).resolve() if is_file else BUILTIN / f"{name}.yaml"
-    if not path.exists():
-        known = sorted(p.stem for p in BUILTIN.glob("*.yaml"))
-        raise OptionError(f"no vendor '{name}'; built in: {', '.join(known)}; or give a .yaml file")
-    try:
-        data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise OptionError(f"{path}: not YAML: {error}") from error
-    if not isinstance(data, dict):
-        raise OptionError(f"{path}: a vendor file is a mapping of keys to values")
-    _check_keys(path, data, Vendor, ("library", "kernels"))
+    name = str(Path(name).resolve()) if is_file(name) else name
+    path, data = read_described("vendor", name, BUILTIN, ("library", "package", "kernels"), ("library", "kernels"))
     kernels = tuple(_kernel(path, entry) for entry in data["kernels"])
-    return Vendor(str(path) if is_file else name, str(data["library"]), str(data.get("package", "")), kernels)
+    return Vendor(name, str(data["library"]), str(data.get("package", "")), kernels)
 
 
 def _kernel(path: Path, entry: Any) -> VendorKernel:
     if not isinstance(entry, dict):
         raise OptionError(f"{path}: a kernel is a mapping of keys to values, not {entry!r}")
-    _check_keys(path, entry, VendorKernel, ("symbol", "signature", "operands", "result"))
-    _check_one_of(path, "signature", entry["signature"], SIGNATURES)
+    check_keys(path, entry, [f.name for f in fields(VendorKernel)], ("symbol", "signature", "operands", "result"))
+    check_one_of(path, "signature", entry["signature"], SIGNATURES)
     types = [dtype.value for dtype in DType if dtype.is_float]
     for key in ("operands", "result"):
-        _check_one_of(path, key, entry[key], types)
+        check_one_of(path, key, entry[key], types)
     return VendorKernel(**entry)
-
-
-def _check_keys(path: Path, data: dict[str, Any], kind: type, wanted: tuple[str, ...]) -> None:
-    known = [f.name for f in fields(kind) if f.name != "name"]
-    for key in data:
-        _check_one_of(path, "key", key, known)
-    for key in wanted:
-        if key not in data:
-            raise OptionError(f"{path}: '{key}' is missing")
-
-
-def _check_one_of(path: Path, what: str, value: Any, known: Iterable[str]) -> None:
-    names = list(known)
-    if value in names:
-        return
-    close = difflib.get_close_matches(str(value), names, n=1)
-    remedy = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(names)}"
-    raise OptionError(f"{path}: unknown {what} '{value}'; {remedy}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -26,3 +28,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """First the tests that fork: once autograd has started threads in a process, its forks can't run autograd."""
     items.sort(key=lambda item: not hasattr(getattr(item, "module", None), "isolated"))
+
+
+@pytest.fixture
+def happened() -> Iterator[list[Any]]:
+    """The events of this test, as they come."""
+    from mlirdev import events
+
+    seen: list[events.Event] = []
+    unsubscribe = events.subscribe(seen.append)
+    yield seen
+    unsubscribe()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mlirdev import events
 from mlirdev.options import options
 
 
@@ -16,12 +15,3 @@ def fresh() -> Iterator[None]:
     torch._dynamo.reset()
     with options.override(compile="reference"):
         yield
-
-
-@pytest.fixture
-def happened() -> Iterator[list[events.Event]]:
-    """The events of this test, as they come."""
-    seen: list[events.Event] = []
-    unsubscribe = events.subscribe(seen.append)
-    yield seen
-    unsubscribe()

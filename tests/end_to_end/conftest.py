@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from mlirdev import events
 
 ROOT = Path(__file__).parents[2]
 Program = Callable[..., subprocess.CompletedProcess[str]]
@@ -30,12 +28,3 @@ def program(tmp_path: Path) -> Program:
         return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, cwd=tmp_path)
 
     return run
-
-
-@pytest.fixture
-def happened() -> Iterator[list[events.Event]]:
-    """The events of this test, as they come."""
-    seen: list[events.Event] = []
-    unsubscribe = events.subscribe(seen.append)
-    yield seen
-    unsubscribe()

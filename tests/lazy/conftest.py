@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import mlirdev
-from mlirdev import events
 from mlirdev.options import options
 
 DEVICE = "mlirdev"
@@ -15,15 +14,6 @@ def reference():
     with options.override(compile="reference"):
         yield
         mlirdev.sync()
-
-
-@pytest.fixture
-def happened():
-    """The events of this test, as they come."""
-    seen: list[events.Event] = []
-    unsubscribe = events.subscribe(seen.append)
-    yield seen
-    unsubscribe()
 
 
 @pytest.fixture
