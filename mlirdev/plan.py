@@ -76,6 +76,9 @@ class Signature:
 # Where the packed array's params start.
 ABI_ERROR, ABI_THREADS, ABI_WORKSPACE, ABI_PARAMS = 0, 1, 2, 3
 
+# A kernel that is split over threads defines the first, given its run-time sizes, and calls the second.
+WANTS_THREADS, BARRIER = "wants_threads", "mlirdev_barrier"
+
 # Every buffer starts at a multiple of so many bytes.
 BUFFER_ALIGNMENT = 64
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from mlirdev.described import is_file
 from mlirdev.errors import OptionError
 from mlirdev.jit import check_vendor, resolve_target
 from mlirdev.options import options
@@ -80,7 +81,7 @@ def _files(step: Step) -> list[Path]:
     if step.kind == "transform":
         return [Path(step.text)]
     vendor = str(dict(step.options).get("vendor"))
-    if step.kind == "pass" and vendor.endswith((".yaml", ".yml")):
+    if step.kind == "pass" and is_file(vendor):
         return [Path(vendor)]
     if step.kind != "python":
         return []

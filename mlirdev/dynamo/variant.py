@@ -15,12 +15,11 @@ from torch import Tensor
 
 from mlirdev.compiler import Executable
 from mlirdev.dynamo.replay import Literal, Made, Replayed, Result
-from mlirdev.events import Fallback, Flush, emit
-from mlirdev.guards import check_fallback
-from mlirdev.lazy.device import upload
-from mlirdev.lazy.flush import Lines
+from mlirdev.events import Flush, emit
+from mlirdev.lazy.device import launch, upload
+from mlirdev.lazy.flush import Lines, report_host_nodes
 from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, new_tensor
-from mlirdev.lazy.trace import Cell, cell_of_buffer, current_stream, order, recorder
+from mlirdev.lazy.trace import Cell, cell_of_buffer, current_stream, order
 from mlirdev.options import options
 from mlirdev.runtime import Buffer, Stream
 
@@ -81,8 +80,7 @@ class Variant:
         for buffer in inputs:
             if buffer.stream is not stream:
                 order(stream, buffer.stream)
-        if self._executable.host and options.compile != "reference":
-            self._report_host_nodes(self._executable)
+        report_host_nodes(self._executable, self._lines)
         buffers = self._enqueue(stream, inputs, scalars)
         emit(
             Flush(
@@ -118,29 +116,10 @@ class Variant:
                 scalars[drawn_at : drawn_at + 2] = drawn
         return scalars
 
-    def _report_host_nodes(self, executable: Executable) -> None:
-        """Warn, or raise where fallbacks are forbidden, and tell which nodes of the plan run on the CPU."""
-        for node, reason in executable.host.items():
-            where = self._replayed.lines.where(self._replayed.cut.nodes[node])
-            op = executable.graph.nodes[node].op
-            check_fallback(op, reason, where)
-            emit(Fallback(where=where, op=op, cause="no_lowering", reason=reason))
-
 
 def _buffer(argument: Tensor) -> Buffer:
     """The memory of an argument; what is recorded for it is launched first."""
-    if argument.device.type != DEVICE_TYPE:
-        return _launched(upload(argument))
-    cell = cell_of(argument)
-    return cell.buffer or _launched(cell)
-
-
-def _launched(cell: Cell) -> Buffer:
-    if cell.buffer is None:
-        assert cell.trace is not None
-        recorder.flush(cell.trace, CAUSE)
-    assert cell.buffer is not None
-    return cell.buffer
+    return launch(cell_of(argument) if argument.device.type == DEVICE_TYPE else upload(argument), CAUSE)
 
 
 def _result(result: Result, args: Sequence[Any], made: Sequence[Tensor]) -> Any:

@@ -28,6 +28,7 @@ from mlirdev.plan import (
     ABI_THREADS,
     ABI_WORKSPACE,
     BUFFER_ALIGNMENT,
+    WANTS_THREADS,
     BufferParam,
     DimParam,
     ScalarParam,
@@ -36,7 +37,6 @@ from mlirdev.plan import (
 from mlirdev.target import Target
 
 KERNEL = "kernel"
-WANTS_THREADS = "wants_threads"
 
 # The entry of a kernel that runs on its caller's thread, and of one that may have a team's help.
 _ALONE = """

@@ -22,10 +22,10 @@ import llvmlite.binding as llvm
 
 from mlirdev.events import OneThread, emit
 from mlirdev.jit.target import machine, resolve_target
+from mlirdev.plan import BARRIER
 from mlirdev.target import load_target
 
 RUN_TEAM = "mlirdev_run_team"
-BARRIER = "mlirdev_barrier"
 TEAM_SYMBOLS = frozenset({RUN_TEAM, BARRIER})
 OPENMP_SYMBOLS = frozenset({"GOMP_parallel", "GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads"})
 

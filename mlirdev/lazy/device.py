@@ -15,7 +15,7 @@ from mlirdev.lazy.lines import here, source_line
 from mlirdev.lazy.pinned import is_pinned
 from mlirdev.lazy.trace import Cell, cell_of_buffer, current_stream, recorder
 from mlirdev.options import options
-from mlirdev.runtime import Device, copy_from_host, copy_to_host
+from mlirdev.runtime import Buffer, Device, copy_from_host, copy_to_host
 
 
 class DeviceOutOfMemoryError(OutOfMemoryError, torch.OutOfMemoryError):
@@ -49,11 +49,13 @@ def upload(tensor: Tensor, wait: bool = True) -> Cell:
     return cell_of_buffer(layout_of(tensor.shape, tensor.dtype), buffer)
 
 
-def launch(cell: Cell, cause: str) -> None:
-    """See that the cell has a buffer."""
+def launch(cell: Cell, cause: str) -> Buffer:
+    """The memory of the cell's value, which is launched if it is pending."""
     if cell.buffer is None:
         assert cell.trace is not None
         recorder.flush(cell.trace, cause)
+    assert cell.buffer is not None
+    return cell.buffer
 
 
 def download(cell: Cell, cause: str, wait: bool = True, into: Tensor | None = None) -> Tensor:
@@ -78,9 +80,7 @@ def _fetch(cell: Cell, cause: str, target: Tensor, offset: int, wait: bool) -> N
     """Fill the CPU tensor `target` with what the cell's memory has from byte `offset` on."""
     if wait:
         check_sync(cause, source_line(here()))
-    launch(cell, "value")
-    buffer = cell.buffer
-    assert buffer is not None
+    buffer = launch(cell, "value")
     start = time.perf_counter()
     if target.nbytes:
         copy_to_host(current_stream(), buffer, target.data_ptr(), target.nbytes, offset, keep=target, wait=wait)

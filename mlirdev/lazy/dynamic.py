@@ -13,8 +13,8 @@ from torch import Tensor
 
 from mlirdev.compiler import Place
 from mlirdev.graph import TensorSpec
+from mlirdev.lazy.device import launch
 from mlirdev.lazy.storage import DEVICE_TYPE, cell_of, is_whole
-from mlirdev.lazy.trace import Cell, recorder
 from mlirdev.runtime import Buffer
 
 
@@ -37,7 +37,7 @@ def mark_dynamic(tensor: Tensor, dim: int | Sequence[int]) -> None:
         if not -rank <= d < rank:
             bounds = f"[{-rank}, {rank - 1}]"
             raise IndexError(f"Dimension out of range (expected to be in range of {bounds}, but got {d})")
-    add_varying(_buffer(cell), [d % rank for d in dims])
+    add_varying(launch(cell, "mark"), [d % rank for d in dims])
 
 
 def add_varying(buffer: Buffer, dims: Iterable[int]) -> None:
@@ -57,12 +57,3 @@ def marked_dims(inputs: Iterable[Buffer], specs: Sequence[TensorSpec]) -> list[P
 def varying_dims(spec: TensorSpec) -> tuple[int, ...]:
     """The dims of a generalised graph's value that aren't fixed."""
     return tuple(i for i, dim in enumerate(spec.shape) if not isinstance(dim, int))
-
-
-def _buffer(cell: Cell) -> Buffer:
-    """The memory of a cell's value, which is launched if it is pending."""
-    if cell.buffer is None:
-        assert cell.trace is not None
-        recorder.flush(cell.trace, "mark")
-    assert cell.buffer is not None
-    return cell.buffer

@@ -88,9 +88,9 @@ def _launch(trace: Trace, cause: str) -> dict[int, Buffer]:
     hit = launchable is not None
     if launchable is None:
         launchable = launchables.add(key, _prepare(trace, _numbers(cells)))
-    if launchable.executable.host and options.compile != "reference":
-        _report_host_nodes(trace, launchable)
-    buffers = _run(trace, launchable, wait=_is_waited_for(cause))
+    lines = Lines(partial(_where, trace.log), launchable.cut.nodes)
+    report_host_nodes(launchable.executable, lines)
+    buffers = _run(trace, launchable, lines, wait=_is_waited_for(cause))
     for number, dims in launchable.varying:
         buffers[number].varying = dims
     _hand_out(buffers, trace, cells)
@@ -117,15 +117,6 @@ def _numbers(cells: list[tuple[Cell, int]]) -> tuple[int, ...]:
     return tuple(sorted({number for _, number in cells}))
 
 
-def _report_host_nodes(trace: Trace, launchable: Launchable) -> None:
-    """Warn, or raise where fallbacks are forbidden, and tell which nodes of the plan run on the CPU."""
-    for node, reason in launchable.executable.host.items():
-        where = trace.where(launchable.cut.nodes[node])
-        op = launchable.executable.graph.nodes[node].op
-        check_fallback(op, reason, where)
-        emit(Fallback(where=where, op=op, cause="no_lowering", reason=reason))
-
-
 def _event(trace: Trace, launchable: Launchable, cause: str, hit: bool, start: float) -> Flush:
     return Flush(
         where=source_line(here()),
@@ -148,14 +139,13 @@ def _prepare(trace: Trace, outputs: tuple[int, ...]) -> Launchable:
     return Launchable(executable, syms, part, outputs, tuple((o, dims) for o, dims in varying if dims))
 
 
-def _run(trace: Trace, launchable: Launchable, wait: bool) -> dict[int, Buffer]:
+def _run(trace: Trace, launchable: Launchable, lines: Lines, wait: bool) -> dict[int, Buffer]:
     def launched(outputs: list[Buffer]) -> None:
         trace.made = dict(zip(launchable.outputs, outputs, strict=True))
 
     executable, syms = launchable.executable, launchable.syms
     inputs = [trace.inputs[i][0] for i in launchable.cut.inputs]
     scalars = [trace.scalars[i] for i in launchable.cut.scalars]
-    lines = Lines(partial(_where, trace.log), launchable.cut.nodes)
     threads = torch.get_num_threads()
     free = _free(trace, inputs, executable.may_lend(syms, threads))
     errors = lines.kernel_error, wait, lines.host_error
@@ -200,17 +190,29 @@ class Lines:
         """The error of a kernel's error word."""
         code, ordinal, value, bound = word
         node = launch.nodes[ordinal] if 0 <= ordinal < len(launch.nodes) else None
-        return _error(code, value, bound, None if node is None else self._line(node))
+        return _error(code, value, bound, None if node is None else self.of(node))
 
     def host_error(self, launch: HostLaunch, error: BaseException) -> BaseException:
         """The error that PyTorch raised when it ran an op on the CPU."""
-        where = self._line(launch.node)
+        where = self.of(launch.node)
         if where is not None and len(error.args) == 1 and isinstance(error.args[0], str):
             error.args = (f"{error.args[0]} (recorded at {where})",)
         return error
 
-    def _line(self, node: int) -> SourceLine | None:
+    def of(self, node: int) -> SourceLine | None:
+        """The line of the graph's node of this number."""
         return self._where(self._nodes[node])
+
+
+def report_host_nodes(executable: compiler.Executable, lines: Lines) -> None:
+    """Warn, or raise where fallbacks are forbidden, and tell which nodes of the plan run on the CPU; not in a run with
+    the reference executor, where all do."""
+    if options.compile == "reference":
+        return
+    for node, reason in executable.host.items():
+        where, op = lines.of(node), executable.graph.nodes[node].op
+        check_fallback(op, reason, where)
+        emit(Fallback(where=where, op=op, cause="no_lowering", reason=reason))
 
 
 def _error(code: int, value: int, bound: int, where: SourceLine | None) -> Exception:

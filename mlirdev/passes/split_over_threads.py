@@ -40,14 +40,13 @@ from mlirdev.passes.nests import VIEWS, root_of
 from mlirdev.passes.ops import constant, defining_op, emit, entry_block, kernel_function, walk
 from mlirdev.passes.sizes import ERROR, THREAD, THREADS, WORKSPACE, bytes_of
 from mlirdev.passes.work import Work, constant_of
+from mlirdev.plan import BARRIER, WANTS_THREADS
 from mlirdev.target import Target
 
 NAME = "split-over-threads"
 
 # On a temporary of a split kernel that its threads share.
 SHARED = "mlirdev.shared"
-WANTS_THREADS = "wants_threads"
-BARRIER = "mlirdev_barrier"
 
 # So many iterations are enough for any number of threads.
 _ENOUGH = 16

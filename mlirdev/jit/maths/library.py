@@ -70,7 +70,7 @@ class Function:
 
 def use_library(text: str, target: Target) -> str:
     """The module's text with every call that the library knows made to a function of ours."""
-    has_ldexp = "+avx512f" in target.features.split(",")
+    has_ldexp = target.has("avx512f")
     functions = {
         match["callee"]: function
         for match in _DECLARE.finditer(text)

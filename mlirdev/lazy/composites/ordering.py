@@ -13,7 +13,4 @@ from mlirdev.lazy.storage import cell_of
 @handles("record_stream")
 def record_stream(self: Tensor, s: torch.Stream) -> None:
     """The tensor's memory is not reused before the work recorded on `s` until the tensor's death is done."""
-    cell = cell_of(self)
-    launch(cell, "event")
-    assert cell.buffer is not None
-    cell.buffer.record_stream(device().streams[s.stream_id])
+    launch(cell_of(self), "event").record_stream(device().streams[s.stream_id])
