@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -85,10 +85,8 @@ def _fortran(function: str, scalar: str, matrices: Matrices, accumulates: bool) 
         "c_leading": ("i32", c.leading),
     }
     stored = [_by_address(name, *what) for name, what in given.items() if what is not None]
-    types = ", ".join(["!llvm.ptr"] * len(given))
-    call = f"func.call {function}({', '.join(f'%{name}' for name in given)}) : ({types}) -> ()"
     one = "%one = llvm.mlir.constant(1 : i64) : i64"
-    return f"func.func private {function}({types})", "\n".join([one, *stored, call])
+    return _called(function, dict.fromkeys(given, "!llvm.ptr"), [one, *stored])
 
 
 def _by_address(name: str, type_: str, value: str | int | float) -> str:
@@ -125,9 +123,14 @@ def _cblas(function: str, scalar: str, matrices: Matrices, accumulates: bool) ->
         for name, (type_, value) in given.items()
         if value is not None
     ]
-    types = ", ".join(type_ for type_, _ in given.values())
-    call = f"func.call {function}({', '.join(f'%{name}' for name in given)}) : ({types}) -> ()"
-    return f"func.func private {function}({types})", "\n".join([*made, call])
+    return _called(function, {name: type_ for name, (type_, _) in given.items()}, made)
+
+
+def _called(function: str, arguments: Mapping[str, str], before: Sequence[str]) -> tuple[str, str]:
+    """The declaration of a function with these arguments, by name and type, and its call behind what makes them."""
+    names, types = ", ".join(f"%{name}" for name in arguments), ", ".join(arguments.values())
+    call = f"func.call {function}({names}) : ({types}) -> ()"
+    return f"func.func private {function}({types})", "\n".join([*before, call])
 
 
 # By signature: the function's declaration, and what calls it where %a_ptr, %m_i32 and so on are there.
