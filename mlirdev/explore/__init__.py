@@ -1,0 +1,1 @@
+"""The explorer: the record of a run, and what is made of it."""
