@@ -8,6 +8,10 @@ from difflib import SequenceMatcher
 
 from mlirdev.graph import Graph, Node, format_arg
 
+# How the sentences begin that say: nothing to compare with; sizes alone differ.
+FIRST_GRAPH = "the first graph of this program"
+SIZES = "sizes: "
+
 
 def nearest(graph: Graph, cached: Iterable[Graph]) -> Graph | None:
     """The cached graph that shares the most with this one; the latest among equals."""
@@ -22,7 +26,7 @@ def nearest(graph: Graph, cached: Iterable[Graph]) -> Graph | None:
 def describe(graph: Graph, other: Graph | None, grew: bool = False) -> str:
     """One line on what differs first, for a person; `grew`: the sizes of inputs, and what follows from them."""
     if other is None:
-        return "the first graph of this program"
+        return FIRST_GRAPH
     if grew:
         return _sizes(replace(graph, nodes=()), replace(other, nodes=()))
     if graph.skeleton == other.skeleton:
@@ -53,7 +57,7 @@ def _similarity(graph: Graph, other: Graph) -> float:
 
 def _sizes(graph: Graph, other: Graph) -> str:
     changes = {f"{theirs} is now {ours}" for ours, theirs in zip(graph.ints, other.ints, strict=True) if ours != theirs}
-    return "sizes: " + ", ".join(sorted(changes)) if changes else "the same graph"
+    return SIZES + ", ".join(sorted(changes)) if changes else "the same graph"
 
 
 def _ops(graph: Graph, other: Graph) -> str:

@@ -5,7 +5,7 @@ record.jsonl, */passes.jsonl ─► load_record ─► Record ─► show, diff,
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -62,6 +62,23 @@ class Record:
         for launch in self.launches:
             found[self.planned(launch).kernel].append(launch)
         return dict(found)
+
+    @cached_property
+    def graphs_of_kernel(self) -> dict[str, list[str]]:
+        """The graphs whose plans launch each kernel."""
+        found: dict[str, dict[str, None]] = defaultdict(dict)
+        for graph in self.graphs.values():
+            for launch in graph.launches:
+                found[launch.kernel][graph.name] = None
+        return {kernel: list(graphs) for kernel, graphs in found.items()}
+
+    @cached_property
+    def places_of_kernel(self) -> dict[str, list[schema.Place]]:
+        """The Python lines that each kernel was launched for, those of most launches first."""
+        found: dict[str, Counter[schema.Place]] = defaultdict(Counter)
+        for launch in self.launches:
+            found[self.planned(launch).kernel].update(self.places(launch))
+        return {kernel: [place for place, _ in counts.most_common()] for kernel, counts in found.items()}
 
     def planned(self, launch: schema.Launch) -> schema.PlanLaunch:
         """The plan's entry for a launch."""
