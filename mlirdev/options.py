@@ -54,6 +54,7 @@ class Options:
     cache_dir: str = _option("", "the folder of the disk cache; empty takes the user's cache folder")
     cache_size_mb: int = _option(2048, "the disk cache's limit; the oldest entries go first")
     target: str = _option("host", "the target: a built-in name or a YAML file")
+    target_set: str = _option("", "what to set in the target, with commas between: memory.dram.gbps=240,clock_mhz=900")
     pipeline: str = _option(
         "", "pipelines in place of the target's: stage=NAME_OR_FILE,…; without a stage, the kernel pipeline"
     )
@@ -78,7 +79,7 @@ class Options:
     @property
     def code(self) -> tuple[str, ...]:
         """The options that decide what code a graph becomes."""
-        return self.target, self.pipeline, self.vendor, self.compile
+        return self.target, self.target_set, self.pipeline, self.vendor, self.compile
 
     @contextlib.contextmanager
     def override(self, **values: Any) -> Iterator[None]:

@@ -15,14 +15,13 @@ What is called is named `vendor!NAME!SYMBOL` in a kernel's code, and found when 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-from mlirdev.described import check_keys, check_one_of, is_file, read_described
-from mlirdev.dtypes import DType
-from mlirdev.errors import OptionError
+import msgspec
+
+from mlirdev.described import is_file, read_described, structured
 
 BUILTIN = Path(__file__).parent / "vendors"
 # What a function computes and how it takes its arguments.
@@ -34,25 +33,26 @@ _SEPARATOR = "!"
 _PREFIX = "vendor" + _SEPARATOR
 
 
-@dataclass(frozen=True, slots=True)
-class VendorKernel:
+_Float = Literal["f16", "bf16", "f32", "f64"]
+
+
+class VendorKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A function of the library: see the module's docstring."""
 
     symbol: str
-    signature: str
-    operands: str
-    result: str
+    signature: Literal["gemm-fortran", "gemm-cblas"]
+    operands: _Float
+    result: _Float
     least_work: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
+class Vendor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A library and what it has. `name` is a built-in's, or the path of the file."""
 
-    name: str
     library: str
+    kernels: tuple[VendorKernel, ...]
     package: str = ""
-    kernels: tuple[VendorKernel, ...] = ()
+    name: str = ""
 
     def reference(self, kernel: VendorKernel) -> str:
         """The symbol by which code calls a kernel."""
@@ -71,17 +71,5 @@ def referred(symbol: str) -> tuple[str, str] | None:
 def load_vendor(name: str) -> Vendor:
     """The vendor of this built-in name or YAML file. Raises OptionError for an unknown name, key or bad file."""
     name = str(Path(name).resolve()) if is_file(name) else name
-    path, data = read_described("vendor", name, BUILTIN, ("library", "package", "kernels"), ("library", "kernels"))
-    kernels = tuple(_kernel(path, entry) for entry in data["kernels"])
-    return Vendor(name, str(data["library"]), str(data.get("package", "")), kernels)
-
-
-def _kernel(path: Path, entry: Any) -> VendorKernel:
-    if not isinstance(entry, dict):
-        raise OptionError(f"{path}: a kernel is a mapping of keys to values, not {entry!r}")
-    check_keys(path, entry, [f.name for f in fields(VendorKernel)], ("symbol", "signature", "operands", "result"))
-    check_one_of(path, "signature", entry["signature"], SIGNATURES)
-    types = [dtype.value for dtype in DType if dtype.is_float]
-    for key in ("operands", "result"):
-        check_one_of(path, key, entry[key], types)
-    return VendorKernel(**entry)
+    vendor = structured(read_described("vendor", name, BUILTIN), Vendor)
+    return msgspec.structs.replace(vendor, name=name)

@@ -240,9 +240,9 @@ func.func @kernel(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> attributes {mli
 
 def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["target", "list", "--json"]) == 0
-    assert "host" in json.loads(capsys.readouterr().out)
+    assert "host" in {target["name"] for target in json.loads(capsys.readouterr().out)}
     assert run(["target", "show", "host", "--resolve", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["vector_bits"] >= 128
+    assert json.loads(capsys.readouterr().out)["llvm"]["vector_bits"] >= 128
 
 
 def test_env_says_where_values_come_from() -> None:
@@ -270,3 +270,23 @@ def test_doctor_says_when_the_cache_cannot_be_written(tmp_path: Path) -> None:
         finding = doctor.cache()
     assert not finding.ok
     assert "MLIRDEV_CACHE_DIR" in finding.remedy
+
+
+def test_targets_are_checked_with_all_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("clockmhz: 3\nllvm:\n  vector_bits: wide\n")
+    assert run(["target", "validate", "host", str(bad)]) == 1
+    said = capsys.readouterr()
+    assert "host: fine" in said.out
+    assert "bad.yaml:1: unknown key 'clockmhz'" in said.err
+    assert "bad.yaml:3: 'llvm.vector_bits' is 'wide'" in said.err
+    bad.write_text("pipelines: {graph: graph, kernel: kernal, llvm: llvm}\n")
+    assert run(["target", "validate", str(bad)]) == 1
+    assert "did you mean 'kernel'" in capsys.readouterr().err
+
+
+def test_a_value_of_the_target_is_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["target", "show", "host", "--set", "llvm.vector_bits=128", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["llvm"]["vector_bits"] == 128
+    assert run(["target", "schema"]) == 0
+    assert "clock_mhz" in capsys.readouterr().out

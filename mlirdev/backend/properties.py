@@ -9,7 +9,7 @@ import torch
 
 from mlirdev.backend.devices import NAME, DeviceArg, device_index
 from mlirdev.lazy.device import device as the_device
-from mlirdev.options import options
+from mlirdev.options import options, split_list
 from mlirdev.target import Target, load_target
 
 
@@ -35,13 +35,17 @@ def get_device_properties(device: DeviceArg = None) -> DeviceProperties:
         multi_processor_count=os.cpu_count() or 1,
         major=major,
         minor=minor,
-        target=load_target(options.target),
+        target=_target(),
     )
 
 
 def get_device_name(device: DeviceArg = None) -> str:
     device_index(device)
-    return f"{NAME} ({load_target(options.target).name})"
+    return f"{NAME} ({_target().name})"
+
+
+def _target() -> Target:
+    return load_target(options.target, *split_list(options.target_set))
 
 
 def get_device_capability(device: DeviceArg = None) -> tuple[int, int]:

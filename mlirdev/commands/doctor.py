@@ -119,11 +119,10 @@ def processor() -> Finding:
         target = resolve_target(load_target("host"))
     except ImportError as error:
         return Finding("processor", f"can't be asked: {error}", False, "install llvmlite")
-    features = {feature[1:] for feature in target.features.split(",") if feature.startswith("+")}
+    features = {feature[1:] for feature in target.llvm.features.split(",") if feature.startswith("+")}
     used = [feature for feature in FEATURES if feature in features]
-    return Finding(
-        "processor", f"{target.cpu}, vectors of {target.vector_bits} bits, {', '.join(used) or 'no extensions'}"
-    )
+    chip = target.llvm
+    return Finding("processor", f"{chip.cpu}, vectors of {chip.vector_bits} bits, {', '.join(used) or 'no extensions'}")
 
 
 def cache() -> Finding:

@@ -23,6 +23,7 @@ from mlirdev.options import options
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the metrics at the end as one line of JSON.")
 @click.option("--target", help="Compile for this target: a built-in name or a YAML file.")
+@click.option("--set", "target_set", multiple=True, metavar="KEY=VALUE", help="Set a value of the target.")
 @click.option("--pipeline", help="Use this pipeline in place of the target's: a name or a YAML file.")
 @click.option("--mode", type=click.Choice(["lazy", "eager", "blocking"]), help="When ops run.")
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
@@ -32,14 +33,16 @@ def command(
     explain_: bool,
     as_json: bool,
     target: str | None,
+    target_set: tuple[str, ...],
     pipeline: str | None,
     mode: str | None,
     script: str,
     args: tuple[str, ...],
 ) -> int:
     """Run SCRIPT with its ARGS. Metrics go to stderr, so that the script's own output stays as it is."""
-    for name, value in (("target", target), ("pipeline", pipeline), ("mode", mode)):
-        if value is not None:
+    changes = ",".join(target_set)
+    for name, value in (("target", target), ("target_set", changes), ("pipeline", pipeline), ("mode", mode)):
+        if value:
             setattr(options, name, value)
     code = _run_script(script, args)
     sys.stdout.flush()

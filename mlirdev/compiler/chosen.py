@@ -7,15 +7,16 @@ without a stage is the kernel pipeline.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from msgspec import structs
+
 from mlirdev.described import is_file
 from mlirdev.errors import OptionError
 from mlirdev.jit import check_vendor, resolve_target
-from mlirdev.options import options
+from mlirdev.options import options, split_list
 from mlirdev.passes.pipeline import Step, load_pipeline
 from mlirdev.target import Target, load_target
 from mlirdev.vendor import load_vendor
@@ -26,7 +27,7 @@ _MAIN = "__main__"
 
 def chosen_target() -> Target:
     """The target of the options, for this machine, with the vendor and the pipelines of the options."""
-    target = _with_vendor(_resolved(options.target), options.vendor)
+    target = _with_vendor(_resolved(options.target, *split_list(options.target_set)), options.vendor)
     return _with_pipelines(target, options.pipeline) if options.pipeline else target
 
 
@@ -46,16 +47,16 @@ def needs_this_process(target: Target) -> bool:
 
 
 @lru_cache
-def _resolved(name: str) -> Target:
-    return resolve_target(load_target(name))
+def _resolved(name: str, *assignments: str) -> Target:
+    return resolve_target(load_target(name, *assignments))
 
 
 @lru_cache
 def _with_vendor(target: Target, name: str) -> Target:
     if name:
-        target = replace(target, vendor=load_vendor(name))
-    if target.vendor is not None:
-        check_vendor(target.vendor)
+        target = structs.replace(target, vendor=name)
+    if target.vendor:
+        check_vendor(load_vendor(target.vendor))
     return target
 
 
@@ -69,11 +70,11 @@ def _with_pipelines(target: Target, text: str) -> Target:
             raise OptionError(f"no stage '{stage}' in pipeline '{text}'; stages: {', '.join(pipelines)}")
         load_pipeline(name.strip())
         pipelines[stage] = name.strip()
-    return replace(target, pipelines=tuple(sorted(pipelines.items())))
+    return structs.replace(target, pipelines=pipelines)
 
 
 def _steps(target: Target) -> list[Step]:
-    return [step for _, name in target.pipelines for step in load_pipeline(name).steps]
+    return [step for name in target.pipelines.values() for step in load_pipeline(name).steps]
 
 
 def _files(step: Step) -> list[Path]:

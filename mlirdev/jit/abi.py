@@ -87,7 +87,7 @@ def add_entry(text: str, signature: Signature, symbol: str, target: Target) -> s
             head, tail = "internal " + head, " noinline" + tail
         elif match["name"] == WANTS_THREADS:
             head = "internal " + head
-        return f"define {head}@{match['name']}({params}){_preferring(tail, target.vector_bits)}{{"
+        return f"define {head}@{match['name']}({params}){_preferring(tail, target.llvm.vector_bits)}{{"
 
     defined = {match["name"] for match in _DEFINE.finditer(text)}
     if KERNEL not in defined:

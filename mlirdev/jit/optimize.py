@@ -38,7 +38,7 @@ def parse(text: str, target: Target) -> Any:
         module.verify()
     except RuntimeError as error:
         raise PassError("ll", "parse", str(error)) from error
-    module.triple = target.triple
+    module.triple = target.llvm.triple
     module.data_layout = str(machine(target).target_data)
     return module
 

@@ -37,7 +37,7 @@ _FENCE = "llvm.x86.sse.sfence"
 def is_streamed(result: BufferParam, target: Target) -> bool:
     """Whether a result is known to be too large to stay in the cache."""
     sizes = [size for size in result.shape if size is not None]
-    return len(sizes) == len(result.shape) and math.prod(sizes) * result.dtype.itemsize >= _CACHES * target.l2_bytes
+    return len(sizes) == len(result.shape) and math.prod(sizes) * result.dtype.itemsize >= _CACHES * target.caches.l2
 
 
 def mark_streaming_stores(text: str, target: Target) -> str:
@@ -50,7 +50,7 @@ def mark_streaming_stores(text: str, target: Target) -> str:
     if not count:
         return text
     tail = f"\n!{number} = !{{i32 1}}\n"
-    if target.triple.startswith(("x86_64", "amd64")):
+    if target.llvm.triple.startswith(("x86_64", "amd64")):
         # Such stores may be seen late by another thread; what follows the kernel must not overtake them.
         body = body.replace("  ret void", f"  call void @{_FENCE}()\n  ret void")
         tail += f"declare void @{_FENCE}()\n"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -38,16 +37,16 @@ def resolve_target(target: Target) -> Target:
     if target.is_resolved:
         return target
     initialize()
-    triple = llvm.get_process_triple() if target.triple == "native" else target.triple
+    triple = llvm.get_process_triple() if target.llvm.triple == "native" else target.llvm.triple
     is_host = _architecture(triple) == _architecture(llvm.get_process_triple())
-    is_host_cpu = is_host and target.cpu == "native"
-    cpu, features = target.cpu, target.features
+    is_host_cpu = is_host and target.llvm.cpu == "native"
+    cpu, features = target.llvm.cpu, target.llvm.features
     if cpu == "native":
         cpu = llvm.get_host_cpu_name() if is_host else _generic_cpu(triple)
     if features == "native":
         features = _host_features() if is_host_cpu else _usual_features(triple, cpu)
-    resolved = replace(target, triple=triple, cpu=cpu, features=features)
-    return replace(resolved, vector_bits=target.vector_bits or _widest_vector(resolved))
+    resolved = target.with_llvm(triple=triple, cpu=cpu, features=features)
+    return resolved.with_llvm(vector_bits=target.llvm.vector_bits or _widest_vector(resolved))
 
 
 @lru_cache
@@ -55,18 +54,18 @@ def machine(target: Target) -> Any:
     """The TargetMachine of a resolved target: objects that load at any address (calls and constants
     by 64-bit addresses where the architecture is x86, position-independent code elsewhere)."""
     initialize()
-    is_x86 = _architecture(target.triple) == "x86_64"
+    is_x86 = _architecture(target.llvm.triple) == "x86_64"
     try:
-        return llvm.Target.from_triple(target.triple).create_target_machine(
-            cpu=target.cpu,
-            features=target.features,
+        return llvm.Target.from_triple(target.llvm.triple).create_target_machine(
+            cpu=target.llvm.cpu,
+            features=target.llvm.features,
             opt=3,
             reloc="static" if is_x86 else "pic",
             codemodel="large" if is_x86 else "small",
-            abiname="lp64d" if _architecture(target.triple) == "riscv64" else "",
+            abiname="lp64d" if _architecture(target.llvm.triple) == "riscv64" else "",
         )
     except RuntimeError as error:
-        raise OptionError(f"target '{target.name}': LLVM has no triple '{target.triple}': {error}") from error
+        raise OptionError(f"target '{target.name}': LLVM has no triple '{target.llvm.triple}': {error}") from error
 
 
 def _architecture(triple: str) -> str:
@@ -108,7 +107,7 @@ def _tiles_allowed() -> bool:
 def _widest_vector(target: Target) -> int:
     """The widest vector registers that LLVM uses for this target, seen from a small function's assembly."""
     target_machine = machine(target)
-    if _architecture(target.triple) != "x86_64":
+    if _architecture(target.llvm.triple) != "x86_64":
         return _VECTOR_BITS
     module = llvm.parse_assembly(
         'define <16 x float> @f(<16 x float> %a, <16 x float> %b) "prefer-vector-width"="512" {\n'

@@ -33,9 +33,9 @@ _LARGEST = 2**31 - 1
 
 
 def run(module: ir.Module, target: Target, *, vendor: str = "") -> None:
-    chosen = load_vendor(vendor) if vendor else target.vendor
-    if chosen is None:
+    if not (vendor or target.vendor):
         return
+    chosen = load_vendor(vendor or target.vendor)
     for op in [op for op in walk(kernel_function(module)) if is_nest(op)]:
         contraction = find_contraction(read_nest(op))
         product = None if contraction is None else _as_product(contraction)

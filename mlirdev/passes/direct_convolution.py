@@ -121,7 +121,7 @@ class DirectConvolution:
         outs = self.window.axes[0].outs
         layout = self._layout(outs)
         for blocks in range(2, outs + 1):
-            if layout.columns <= _MOST_COLUMNS and self._bytes(layout) <= target.l2_bytes // 2:
+            if layout.columns <= _MOST_COLUMNS and self._bytes(layout) <= target.caches.l2 // 2:
                 break
             smaller = self._layout(-(-outs // blocks))
             if smaller.columns < self.lanes:

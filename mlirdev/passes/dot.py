@@ -57,7 +57,7 @@ def suits(contraction: Contraction, target: Target) -> bool:
 def _multiplies_pairs(c: Contraction, target: Target) -> bool:
     """Whether an instruction adds the products of two neighbours along k to each lane."""
     types = [str(access.element_type) for access in (c.a, c.b, c.c)]
-    return types == ["bf16", "bf16", "f32"] and target.vector_bits == 512 and target.has("avx512bf16")
+    return types == ["bf16", "bf16", "f32"] and target.llvm.vector_bits == 512 and target.has("avx512bf16")
 
 
 def choose_tile(rows: int, vector_bits: int) -> tuple[int, int]:

@@ -53,7 +53,7 @@ def test_the_observer_sees_each_stage_whenever_it_looks() -> None:
     assert "define void @entry(ptr %packed)" in before
     assert "@mlirdev.exp.f32" in before
     assert "@mlirdev.exp.f32" not in after
-    assert f'"prefer-vector-width"="{host().vector_bits}"' in after
+    assert f'"prefer-vector-width"="{host().llvm.vector_bits}"' in after
     assert "entry:" in assembly
     assert seen[2][2]() == assembly
 
@@ -86,7 +86,7 @@ def test_the_kernel_vectorises_at_the_target_width() -> None:
         host(),
         lambda s, p, text, t: seen.__setitem__(p, text()),
     )
-    assert f"<{host().vector_bits // 32} x float>" in seen["optimize"]
+    assert f"<{host().llvm.vector_bits // 32} x float>" in seen["optimize"]
 
 
 def test_an_error_names_stage_and_pass() -> None:

@@ -12,7 +12,7 @@ from mlirdev.dtypes import DType
 from mlirdev.jit import emit_object, resolve_target
 from mlirdev.jit.legalize import legalize
 from mlirdev.plan import BufferParam, Signature
-from mlirdev.target import Target
+from mlirdev.target import Llvm, Target
 
 
 @pytest.fixture(autouse=True)
@@ -70,10 +70,10 @@ done:
 @pytest.mark.parametrize("cpu", ["native", "x86-64"])
 @pytest.mark.parametrize("wide", ["float", "double"])
 def test_truncation_to_bfloat(wide: str, cpu: str) -> None:
-    if cpu != "native" and "x86_64" not in host().triple:
+    if cpu != "native" and "x86_64" not in host().llvm.triple:
         pytest.skip("another architecture")
     x = inputs().astype(np.float32 if wide == "float" else np.float64)
-    with use_target(resolve_target(Target("some", cpu=cpu))):
+    with use_target(resolve_target(Target("some", llvm=Llvm(cpu=cpu)))):
         assert np.array_equal(truncated(x, wide, "bfloat"), bfloat_bits(x))
 
 
@@ -87,12 +87,12 @@ def test_truncation_of_double_to_half_goes_by_float() -> None:
 @pytest.mark.parametrize("cpu", ["native", "x86-64"])
 def test_arithmetic_on_bfloat_itself(cpu: str) -> None:
     """What no rewriting reaches: codegen's own truncation, from the support functions where need be."""
-    if cpu != "native" and "x86_64" not in host().triple:
+    if cpu != "native" and "x86_64" not in host().llvm.triple:
         pytest.skip("another architecture")
     a = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
     bits = bfloat_bits(a)
     wide = (bits.astype(np.uint32) << 16).view(np.float32)
-    with use_target(resolve_target(Target("some", cpu=cpu))):
+    with use_target(resolve_target(Target("some", llvm=Llvm(cpu=cpu)))):
         got = apply("llvm.sqrt.bf16", ["bfloat"], bits)
     expected = bfloat_bits(np.sqrt(wide))
     assert np.array_equal(got[wide >= 0], expected[wide >= 0])

@@ -14,7 +14,7 @@ from native import apply, host, use_target
 
 from mlirdev.jit import resolve_target
 from mlirdev.jit.maths.library import FORMULAS, implementation, use_library
-from mlirdev.target import Target
+from mlirdev.target import Llvm, Target
 
 Reference = Callable[[np.ndarray], np.ndarray]
 
@@ -116,9 +116,9 @@ def test_float(name: str) -> None:
 @pytest.mark.parametrize("name", FLOAT)
 def test_float_without_fused_multiply_add(name: str) -> None:
     """Formulas are right where fmuladd rounds twice, too."""
-    if "x86_64" not in host().triple:
+    if "x86_64" not in host().llvm.triple:
         pytest.skip("every processor of this architecture fuses")
-    with use_target(resolve_target(Target("plain", cpu="x86-64", features=""))):
+    with use_target(resolve_target(Target("plain", llvm=Llvm(cpu="x86-64", features="")))):
         check_float(name)
 
 

@@ -33,7 +33,7 @@ def test_aligned_vectors_of_a_result_that_is_only_written() -> None:
     marked = mark_streaming_stores(KERNEL.format(effect="writeonly", align=64), host())
     assert "store <16 x float> %7, ptr %6, align 64, !nontemporal !1\n" in marked
     assert "!1 = !{i32 1}" in marked
-    if host().triple.startswith("x86_64"):
+    if host().llvm.triple.startswith("x86_64"):
         assert "  call void @llvm.x86.sse.sfence()\n  ret void" in marked
 
 
@@ -46,7 +46,7 @@ def test_nothing_else_is_changed() -> None:
 
 
 def test_only_sizes_known_to_be_large() -> None:
-    large = 4 * host().l2_bytes
+    large = 4 * host().caches.l2
     assert is_streamed(BufferParam((large // 4,), DType.f32), host())
     assert not is_streamed(BufferParam((large // 8,), DType.f32), host())
     assert not is_streamed(BufferParam((large, None), DType.f32), host())
@@ -54,7 +54,7 @@ def test_only_sizes_known_to_be_large() -> None:
 
 def test_a_large_result_is_right() -> None:
     """With a few elements after the last whole vector."""
-    size = host().l2_bytes + 5
+    size = host().caches.l2 + 5
     buffer = BufferParam((size,), DType.f32)
     signature = Signature((DimParam(), buffer), (buffer,))
     text = elementwise_text("llvm.sqrt.f32", ["float"])

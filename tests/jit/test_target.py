@@ -10,7 +10,7 @@ from mlirdev.dtypes import DType
 from mlirdev.errors import OptionError
 from mlirdev.jit import emit_object, resolve_target
 from mlirdev.plan import BufferParam, DimParam, Signature
-from mlirdev.target import Target, load_target
+from mlirdev.target import Llvm, Target, load_target
 
 SIGNATURE = Signature((DimParam(), BufferParam((None,), DType.f32)), (BufferParam((None,), DType.f32),), (0, 0))
 
@@ -18,24 +18,24 @@ SIGNATURE = Signature((DimParam(), BufferParam((None,), DType.f32)), (BufferPara
 def test_native_is_filled_in() -> None:
     target = resolve_target(load_target("host"))
     assert target.is_resolved
-    assert target.vector_bits in (128, 256, 512)
+    assert target.llvm.vector_bits in (128, 256, 512)
     assert resolve_target(target) == target
 
 
 def test_a_resolved_target_keeps_what_was_given() -> None:
-    target = resolve_target(Target("mine", cpu="x86-64", features="", triple="x86_64-unknown-linux-gnu"))
-    assert (target.cpu, target.features, target.vector_bits) == ("x86-64", "", 128)
-    assert resolve_target(Target("narrow", vector_bits=256)).vector_bits == 256
+    target = resolve_target(Target("mine", llvm=Llvm(cpu="x86-64", features="", triple="x86_64-unknown-linux-gnu")))
+    assert (target.llvm.cpu, target.llvm.features, target.llvm.vector_bits) == ("x86-64", "", 128)
+    assert resolve_target(Target("narrow", llvm=Llvm(vector_bits=256))).llvm.vector_bits == 256
 
 
 @pytest.mark.parametrize(("cpu", "bits"), [("x86-64", 128), ("haswell", 256), ("skylake-avx512", 512)])
 def test_vector_width_follows_the_processor(cpu: str, bits: int) -> None:
-    assert resolve_target(Target(cpu, triple="x86_64-unknown-linux-gnu", cpu=cpu)).vector_bits == bits
+    assert resolve_target(Target(cpu, llvm=Llvm(triple="x86_64-unknown-linux-gnu", cpu=cpu))).llvm.vector_bits == bits
 
 
 def test_an_unknown_triple_is_an_error() -> None:
     with pytest.raises(OptionError, match="nonsense"):
-        resolve_target(Target("bad", triple="nonsense-unknown"))
+        resolve_target(Target("bad", llvm=Llvm(triple="nonsense-unknown")))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_an_unknown_triple_is_an_error() -> None:
 )
 def test_other_processors_emit(triple: str, words: list[str]) -> None:
     cpu = "x86-64" if triple.startswith("x86") else "native"
-    target = resolve_target(Target("other", triple=triple, cpu=cpu))
+    target = resolve_target(Target("other", llvm=Llvm(triple=triple, cpu=cpu)))
     seen: dict[str, str] = {}
     data = emit_object(
         elementwise_text("llvm.exp.f32", ["float"]),
@@ -63,7 +63,8 @@ def test_other_processors_emit(triple: str, words: list[str]) -> None:
 
 
 def test_the_plainest_processor_of_this_architecture_runs() -> None:
-    target = resolve_target(Target("plain", cpu="x86-64" if "x86" in host().triple else "generic", features=""))
+    cpu = "x86-64" if "x86" in host().llvm.triple else "generic"
+    target = resolve_target(Target("plain", llvm=Llvm(cpu=cpu, features="")))
     x = aligned(np.linspace(-3, 3, 37, dtype=np.float32))
     result = aligned(np.zeros(37, np.float32))
     kernel = build(elementwise_text("llvm.exp.f32", ["float"]), SIGNATURE, target=target)

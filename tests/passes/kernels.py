@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -33,7 +32,7 @@ class CompiledKernel:
     def __init__(
         self, text: str, dims: tuple[int, ...] = (), vector_bits: int = 0, observe: Observer = no_observer
     ) -> None:
-        target = replace(HOST, vector_bits=vector_bits) if vector_bits else HOST
+        target = HOST.with_llvm(vector_bits=vector_bits) if vector_bits else HOST
         self.signature = signature_of(text, dims)
         source = KernelSource("test", "other", text, self.signature)
         lowered = lower_kernel(source, target, observe)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
+from msgspec import structs
 
-from mlirdev.vendor import load_vendor
 from tests.passes import kernels
 
 # C = A·B of extended elements.
@@ -40,7 +38,7 @@ def text(m: int, n: int, k: int, transposed: bool) -> str:
 
 @pytest.fixture(autouse=True)
 def libtorch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "HOST", replace(kernels.HOST, vendor=load_vendor("libtorch")))
+    monkeypatch.setattr(kernels, "HOST", structs.replace(kernels.HOST, vendor="libtorch"))
 
 
 @pytest.mark.parametrize("transposed", [False, True])
