@@ -32,7 +32,7 @@ def key_figures(summary: Summary) -> list[Figure]:
 
 def _utilisation(summary: Summary) -> tuple[str, str]:
     used = summary.utilisation
-    reached = f"{used.gflops:,.1f} GFLOP/s while kernels ran"
+    reached = f"{units.rate(used.gflops)} GFLOP/s while kernels ran"
     if not used.peak_gflops:
         return units.share(None), f"{reached}; the processor's peak isn't known"
     note = f"{reached}, of {used.peak_gflops:,.0f}; {units.share(used.of_wall)} of the whole time"
@@ -41,7 +41,7 @@ def _utilisation(summary: Summary) -> tuple[str, str]:
 
 def _bandwidth(summary: Summary) -> tuple[str, str]:
     moved = summary.bandwidth
-    reached = f"{moved.gbps:,.1f} GB/s while kernels ran"
+    reached = f"{units.rate(moved.gbps)} GB/s while kernels ran"
     peak = f", of {moved.peak_gbps:,.0f}" if moved.peak_gbps else "; the memory's bandwidth isn't known"
     return units.share(moved.of_peak), reached + peak
 

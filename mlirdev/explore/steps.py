@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from mlirdev import schema
 from mlirdev.explore.record import Record
@@ -51,11 +52,16 @@ def _step(step: schema.Pass, before: schema.Pass | None) -> Step:
         seconds=step.seconds,
         changed=step.changed,
         ops=sum(step.ops.values()),
-        delta=_delta(before.ops, step.ops) if before else {},
+        delta=_delta(before.ops, step.ops) if before and _same_language(before, step) else {},
         nbytes=step.nbytes,
         elided=step.elided,
         file=step.file,
     )
+
+
+def _same_language(before: schema.Pass, step: schema.Pass) -> bool:
+    """Whether both are MLIR, or LLVM IR, …: the ops of different languages aren't compared."""
+    return PurePath(before.file).suffix == PurePath(step.file).suffix
 
 
 def _delta(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:

@@ -29,7 +29,14 @@ def count(value: float) -> str:
 
 def share(value: float | None) -> str:
     """A fraction as percent; a dash where it isn't known."""
-    return "–" if value is None else f"{value * 100:.1f} %"
+    if value is None:
+        return "–"
+    return "<0.1 %" if 0 < value < 0.0005 else f"{value * 100:.1f} %"
+
+
+def rate(value: float) -> str:
+    """So many a second, with three digits; the unit stands elsewhere."""
+    return "0" if not value else "<0.01" if value < 0.005 else _three_digits(value)
 
 
 def times(value: int) -> str:

@@ -1,0 +1,142 @@
+"""What `mlirdev show` prints: a View has its data, for --json, and parts to read.
+
+On a terminal tables have rules and colours and fit its width. Elsewhere everything is plain and whole: one row a line,
+nothing cut off, nothing wrapped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+# Columns with these names hold sentences, which may be wrapped; the others hold numbers and names.
+_WIDE = frozenset({"line", "lines", "reason", "remedy", "note", "text", "kernels", "delta", "why", "marks"})
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a title. Columns named in `left` are set left, the others right, as numbers are."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Lines under a title, which may be empty. Never wrapped: a command that is broken can't be copied."""
+
+    title: str
+    lines: Sequence[str]
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text in the language of `file`'s suffix."""
+
+    text: str
+    file: str
+
+
+@dataclass(frozen=True)
+class View:
+    """`data` is what `--json` prints: dataclasses, structs, lists and dicts of them."""
+
+    data: Any
+    parts: Sequence[Table | Prose | Code] = field(default_factory=tuple)
+
+
+def print_view(view: View, as_json: bool, out: TextIO | None = None) -> None:
+    """Print a view on the standard output."""
+    out = out or sys.stdout
+    if as_json:
+        out.write(msgspec.json.format(msgspec.json.encode(view.data), indent=2).decode() + "\n")
+        return
+    if out.isatty():
+        _print_coloured(view.parts, out)
+    else:
+        out.write(plain(view.parts))
+
+
+def plain(parts: Iterable[Table | Prose | Code]) -> str:
+    """The parts as plain text, an empty line between them."""
+    return "\n".join(_plain(part) for part in parts)
+
+
+def _plain(part: Table | Prose | Code) -> str:
+    if isinstance(part, Code):
+        return part.text.rstrip("\n") + "\n"
+    if isinstance(part, Prose):
+        return "".join(f"{line}\n" for line in ([part.title] if part.title else []) + list(part.lines))
+    return _plain_table(part)
+
+
+def _plain_table(table: Table) -> str:
+    cells = [list(table.columns), *(list(row) for row in table.rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [table.title] if table.title else []
+    for row in cells:
+        aligned = (
+            cell.ljust(width) if name in table.left else cell.rjust(width)
+            for cell, width, name in zip(row, widths, table.columns, strict=True)
+        )
+        lines.append("  ".join(aligned).rstrip())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _print_coloured(parts: Iterable[Table | Prose | Code], out: TextIO) -> None:
+    # rich takes longer to load than a record to read, so it waits until it is needed.
+    from rich.console import Console
+
+    console = Console(file=out)
+    for number, part in enumerate(parts):
+        if number:
+            console.print()
+        if isinstance(part, Table):
+            console.print(_rich_table(part))
+        elif isinstance(part, Prose):
+            _print_prose(console, part)
+        else:
+            _print_code(console, part)
+
+
+def _print_prose(console: Console, prose: Prose) -> None:
+    from rich.text import Text
+
+    if prose.title:
+        console.print(Text(prose.title, style="bold"))
+    for line in prose.lines:
+        console.print(Text(line, style=prose.style), soft_wrap=True)
+
+
+def _print_code(console: Console, code: Code) -> None:
+    from rich.syntax import Syntax
+
+    from mlirdev.explore.highlight import lexer_of
+
+    text = code.text.rstrip("\n")
+    # As text, since a Syntax cuts lines off at the terminal's width.
+    console.print(Syntax(text, lexer_of(code.file), background_color="default").highlight(text), soft_wrap=True)
+
+
+def _rich_table(table: Table) -> RichTable:
+    from rich import box
+    from rich import table as rich
+    from rich.text import Text
+
+    rich_table = rich.Table(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for name in table.columns:
+        rich_table.add_column(name, justify="left" if name in table.left else "right", no_wrap=name not in _WIDE)
+    for row in table.rows:
+        rich_table.add_row(*(Text(cell, overflow="fold") for cell in row))
+    return rich_table
