@@ -70,7 +70,7 @@ class Size:
     value: Dim
 
     def __str__(self) -> str:
-        return str(self.value)
+        return f"#{self.value}" if isinstance(self.value, int) else str(self.value)
 
 
 # What an operator's argument may be; a tuple is an operator's list argument.

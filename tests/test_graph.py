@@ -78,7 +78,7 @@ def test_the_printed_graph_reads_like_ir() -> None:
         "%0: s0x2x2xf32 = input",
         "$0: float = scalar",
         "s0 = size",
-        "%1: s0x4xf32 = aten.view.default(%0, [s0, 4])  // n0",
+        "%1: s0x4xf32 = aten.view.default(%0, [s0, #4])  // n0",
         "%2: s0x4xf32 = aten.add.Scalar(%1, $0, 1)  // n1",
         "return %2",
     ]
