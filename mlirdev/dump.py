@@ -5,12 +5,14 @@
       004-kernel-canonicalize.mlir    the IR after a pass; its head says which, and how to go on from there
       027-ll-optimize.ll, 028-asm-codegen.s
 
-The commands in the heads are meant for a shell in the file's own folder. Nothing in a file depends on the time, the
+The commands in the heads are meant for a shell in the file's own folder; the head's last line is a hash of what is
+below, by which an override (override.py) tells the files that were edited. Nothing in a file depends on the time, the
 machine's paths or the caller, so two runs of one program write the same files.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 from collections.abc import Callable
@@ -41,12 +43,42 @@ NEXT_PIPELINE = {"torch": "linalg", "linalg": "dispatch", "kernel": "llvm"}
 COMPILE_FROM = {"dispatch": "dispatch", "llvm": "llvm", "ll": "ll"}
 
 
+_HASH = "written as "
+
+
+def is_as_dumped(text: str) -> bool:
+    """Whether a file's text is as a dump wrote it. Without the line of the hash, it isn't."""
+    match = re.search(rf"^(?://|;|#) {_HASH}(\w+)\n", text, re.MULTILINE)
+    return match is not None and match[1] == _hash(text[match.end() :])
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:16]
+
+
+class FileNames:
+    """The names of one compilation's files, in order."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def coming(self, stage: str, pass_name: str) -> str:
+        """The name of the file that comes next, if it is of this pass; "input" stands for before the first."""
+        return f"{self._number:03d}-{stage}-{slug(pass_name)}{SUFFIXES.get(stage, '.mlir')}"
+
+    def take(self, stage: str, pass_name: str) -> str:
+        """The name of the next file."""
+        name = self.coming(stage, pass_name)
+        self._number += 1
+        return name
+
+
 class DumpObserver:
     """An Observer that writes what it sees to `folder/name/`; an earlier run's files there are replaced."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder / name
-        self._number = 0
+        self._names = FileNames()
         self._stage = ""
         self._coming: tuple[ComingPass, ...] = ()
         self._done = 0
@@ -67,14 +99,12 @@ class DumpObserver:
             self._stage, self._coming = stage, ()
         self._done += 1
         count = f" {self._done} of {len(self._coming)}" if self._coming else ""
-        self._write(stage, slug(pass_name), f"after pass{count}: {pass_name}", text())
+        self._write(stage, pass_name, f"after pass{count}: {pass_name}", text())
 
-    def _write(self, stage: str, label: str, what: str, text: str) -> None:
-        suffix = SUFFIXES.get(stage, ".mlir")
-        file = f"{self._number:03d}-{stage}-{label}{suffix}"
-        self._number += 1
-        head = (f"stage {stage}, {what}", *self._commands(file, stage, text))
-        comment = COMMENTS[suffix]
+    def _write(self, stage: str, pass_name: str, what: str, text: str) -> None:
+        file = self._names.take(stage, pass_name)
+        head = (f"stage {stage}, {what}", *self._commands(file, stage, text), _HASH + _hash(text))
+        comment = COMMENTS[Path(file).suffix]
         lines = [f"{comment} {line}" for part in head for line in part.splitlines()]
         (self._folder / file).write_text("\n".join([*lines, text.rstrip(), ""]))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,13 @@ def announce(
         begin(stage, coming, legal, text)
 
 
+def replacement(observe: Observer, stage: str, pass_name: str) -> Any:
+    """What an observer wants used in place of a stage's result: an override.Replacement or None. "input" stands for
+    the IR before the first pass."""
+    ask = getattr(observe, "replacement", None)
+    return None if ask is None else ask(stage, pass_name)
+
+
 class Observers:
     """Several Observers as one."""
 
@@ -185,3 +192,7 @@ class Observers:
     def __call__(self, stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
         for observe in self._observers:
             observe(stage, pass_name, text, seconds)
+
+    def replacement(self, stage: str, pass_name: str) -> Any:
+        found = (replacement(observe, stage, pass_name) for observe in self._observers)
+        return next((each for each in found if each is not None), None)

@@ -31,6 +31,11 @@ def _write(kind: str, line: str) -> None:
     print(f"mlirdev {kind}: {line}", file=_stream[0] or sys.stderr, flush=True)
 
 
+def say_override(line: str) -> None:
+    """Say, whatever is logged, that a stage's result was replaced."""
+    _write("override", line)
+
+
 def logs_passes() -> bool:
     """Whether each pass is logged."""
     return "passes" in split_list(options.logs)

@@ -27,6 +27,9 @@ def _option(default: Any, text: str, items: tuple[str, ...] = ()) -> Any:
     return field(default=default, metadata={"help": text, "items": items})
 
 
+# Options whose variable is shorter: `options.override` is the method.
+_SHORT = {"override_dir": "override"}
+
 _watchers: dict[str, list[Callable[[], None]]] = {}
 
 
@@ -67,6 +70,7 @@ class Options:
     max_nodes: int = _option(8192, "soft limit on a trace's nodes")
     max_pending_mb: int = _option(4096, "soft limit on the bytes that a trace's values would take")
     compile_timeout_s: int = _option(300, "seconds after which a compile worker counts as hung")
+    override_dir: str = _option("", "a folder of dumped files, edited by hand, to use in place of what the passes make")
     explore: str = _option("", "a folder for the record that the explorer reads")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -79,7 +83,7 @@ class Options:
     @property
     def code(self) -> tuple[str, ...]:
         """The options that decide what code a graph becomes."""
-        return self.target, self.target_set, self.pipeline, self.vendor, self.compile
+        return self.target, self.target_set, self.pipeline, self.vendor, self.compile, self.override_dir
 
     @contextlib.contextmanager
     def override(self, **values: Any) -> Iterator[None]:
@@ -96,7 +100,7 @@ class Options:
 
 def variable(name: str) -> str:
     """The environment variable of an option."""
-    return PREFIX + name.upper()
+    return PREFIX + _SHORT.get(name, name).upper()
 
 
 def option_fields() -> tuple[Field[Any], ...]:

@@ -61,6 +61,7 @@ def test_a_pipeline_is_dumped_pass_by_pass(tmp_path: Path) -> None:
         "// stage kernel, after pass 1 of 2: form-rows{rows=4}",
         "// go on: mlirdev opt 001-kernel-form-rows.mlir --pipeline kernel.yaml --skip 1",
         "// or: torch-mlir-opt 001-kernel-form-rows.mlir --pass-pipeline='builtin.module(func.func(cse))'",
+        "// written as fd224b3138074712",
         "module {}",
     ]
     assert "mlirdev opt 002-kernel-cse.mlir --pipeline llvm.yaml" in (folder / "002-kernel-cse.mlir").read_text()

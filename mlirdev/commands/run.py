@@ -25,6 +25,9 @@ from mlirdev.options import options
 @click.option("--target", help="Compile for this target: a built-in name or a YAML file.")
 @click.option("--set", "target_set", multiple=True, metavar="KEY=VALUE", help="Set a value of the target.")
 @click.option("--pipeline", help="Use this pipeline in place of the target's: a name or a YAML file.")
+@click.option(
+    "--override", metavar="DIR", help="Use the edited files of this dump folder in place of what the passes make."
+)
 @click.option("--mode", type=click.Choice(["lazy", "eager", "blocking"]), help="When ops run.")
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -35,20 +38,36 @@ def command(
     target: str | None,
     target_set: tuple[str, ...],
     pipeline: str | None,
+    override: str | None,
     mode: str | None,
     script: str,
     args: tuple[str, ...],
 ) -> int:
     """Run SCRIPT with its ARGS. Metrics go to stderr, so that the script's own output stays as it is."""
-    changes = ",".join(target_set)
-    for name, value in (("target", target), ("target_set", changes), ("pipeline", pipeline), ("mode", mode)):
+    values = {
+        "target": target,
+        "target_set": ",".join(target_set),
+        "pipeline": pipeline,
+        "override_dir": override,
+        "mode": mode,
+    }
+    for name, value in values.items():
         if value:
             setattr(options, name, value)
     code = _run_script(script, args)
     sys.stdout.flush()
     if stats or explain_ or as_json:
         _show(stats, explain_, as_json)
-    return code
+    return code or _unused_overrides()
+
+
+def _unused_overrides() -> int:
+    """2 where a file to be used names nothing in this program; which ones is said at the exit."""
+    if not options.override_dir:
+        return 0
+    from mlirdev.compiler import overrides
+
+    return 2 if overrides.unused() else 0
 
 
 def _run_script(script: str, args: tuple[str, ...]) -> int:

@@ -14,13 +14,14 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlirdev.compiler import cache, reproducer, verdicts
+from mlirdev.compiler import cache, overrides, reproducer, verdicts
 from mlirdev.compiler.chosen import needs_this_process
 from mlirdev.compiler.fingerprint import kernel_key
-from mlirdev.compiler.jobs import BackJob, FrontJob, Job, ProbeJob
+from mlirdev.compiler.jobs import BackJob, FrontJob, Job, Override, ProbeJob
 from mlirdev.compiler.partition import NativePart, Part, join, single_node, split
 from mlirdev.compiler.pool import WorkerDied, pool
 from mlirdev.compiler.stages import Back, Front, Refused
@@ -29,6 +30,7 @@ from mlirdev.events import WorkerLost, emit
 from mlirdev.graph import Graph
 from mlirdev.logs import logs_passes
 from mlirdev.options import options
+from mlirdev.override import died
 from mlirdev.plan import Launch, Plan
 from mlirdev.target import Target
 
@@ -59,6 +61,11 @@ class Compilation:
     compiled: int = 0
     failed: bool = False
 
+    @cached_property
+    def alone(self) -> bool:
+        """Whether files edited by hand go into it, so that caches must neither help nor learn."""
+        return overrides.touches(self.name)
+
     def run(self) -> cache.CompiledPlan:
         """Compile until every node is either in a kernel or on the host."""
         if _uses_workers(self.target):
@@ -79,7 +86,7 @@ class Compilation:
         native = [(i, part) for i, part in enumerate(parts) if isinstance(part, NativePart)]
         names = [self.name if len(native) == 1 else f"{self.name}.{i}" for i, _ in native]
         jobs = [
-            FrontJob(part.graph, self.target, name, options.dump, logs_passes())
+            FrontJob(part.graph, self.target, name, options.dump, logs_passes(), _override(name))
             for name, (_, part) in zip(names, native, strict=True)
         ]
         fronts: dict[int, Front] = {}
@@ -97,19 +104,21 @@ class Compilation:
         """Have every kernel's object; False where more nodes went to the host."""
         sources = {kernel_key(s.key, s.kind, self.target): s for f in fronts for s in f.kernels.values()}
         for key in sources.keys() - self.objects.keys():
-            found = None if options.dump else cache.load_object(key)
+            found = None if options.dump or self.alone else cache.load_object(key)
             if found is not None:
                 self.objects[key] = found
+        missing = sorted(sources.keys() - self.objects.keys(), key=lambda key: _expected_cost(sources[key]))
+        names = [f"{self.name}-{sources[key].kind}-{key[:8]}" for key in missing]
         jobs = [
-            BackJob(source, key, self.target, f"{self.name}-{source.kind}-{key[:8]}", options.dump, logs_passes())
-            for key, source in sorted(sources.items(), key=lambda item: _expected_cost(item[1]))
-            if key not in self.objects
+            BackJob(sources[key], key, self.target, name, options.dump, logs_passes(), _override(name))
+            for key, name in zip(missing, names, strict=True)
         ]
         for at, result in self._results(jobs):
             if isinstance(result, Back):
                 self.compiled += 1
                 self.objects[jobs[at].key] = result
-                cache.store_object(jobs[at].key, result)
+                if not self.alone:
+                    cache.store_object(jobs[at].key, result)
             else:
                 nodes = _nodes_of(plan, jobs[at].key)
                 self._give_up(self.graph, nodes, jobs[at], _as_error(result), whole=True)
@@ -137,6 +146,8 @@ class Compilation:
         """Move the nodes behind a failure to the host: those that it names, else those that fail alone, else all."""
         if isinstance(error, OptionError):  # the user's pipeline: nothing to fall back from
             raise error
+        if not isinstance(job, ProbeJob) and job.override is not None:
+            raise died(error, job.override.folder, job.override.files)
         if isinstance(error, LoweringError):
             self.host.update({nodes[n]: error.reason for n in error.nodes})
             if error.nodes:
@@ -171,6 +182,12 @@ def expect_compiles() -> None:
     """Start the workers now where nothing is cached: they load while the first graph is recorded."""
     if cache.is_empty() and options.compile == "workers":
         pool.start(options.workers or os.cpu_count() or 1)
+
+
+def _override(name: str) -> Override | None:
+    """The edited files of a graph or kernel, if there are any."""
+    files = overrides.files_for(name)
+    return Override(Path(options.override_dir) / name, files) if files else None
 
 
 def _uses_workers(target: Target) -> bool:

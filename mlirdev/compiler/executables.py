@@ -102,11 +102,13 @@ def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
 def _plan(compilation: Compilation) -> tuple[cache.CompiledPlan, bool]:
     """The graph's plan with all its objects at hand, from the disk or compiled now."""
     key = graph_key(compilation.graph, compilation.target)
-    compiled = None if options.dump else cache.load_plan(key)
+    compiled = None if options.dump or compilation.alone else cache.load_plan(key)
     if compiled is not None and _load_objects(compilation, compiled):
         return compiled, True
     compiled = compilation.run()
-    if not compilation.failed:  # what failed for a passing reason gets another chance in the next process
+    if not (
+        compilation.failed or compilation.alone
+    ):  # what failed for a passing reason gets another chance in the next process
         cache.store_plan(key, compiled)
     return compiled, False
 
@@ -122,12 +124,13 @@ def _load_objects(compilation: Compilation, compiled: cache.CompiledPlan) -> boo
 
 
 def _link(compilation: Compilation, compiled: cache.CompiledPlan) -> dict[str, Kernel]:
-    """The plan's kernels as machine code, each linked once per process."""
-    missing = [key for key in compiled.plan.kernels if key not in _kernels]
+    """The plan's kernels as machine code, each linked once per process, or for a graph with edited files alone."""
+    missing = [key for key in compiled.plan.kernels if compilation.alone or key not in _kernels]
     objects: dict[str, Back] = compilation.objects
     linked = link({entry_symbol(key): objects[key].code for key in missing})
     kernels = {key: linked[entry_symbol(key)] for key in missing}
-    _kernels.update(kernels)
+    if not compilation.alone:
+        _kernels.update(kernels)
     return {key: kernels.get(key) or _kernels[key] for key in compiled.plan.kernels}
 
 

@@ -15,7 +15,8 @@ from torch_mlir.passmanager import PassManager
 
 from mlirdev.dialect import IRDL
 from mlirdev.errors import InternalError, LoweringError
-from mlirdev.events import ComingPass, Observer, announce, no_observer
+from mlirdev.events import ComingPass, Observer, announce, no_observer, replacement
+from mlirdev.override import put_in_place
 
 TO_TORCH_BACKEND = "torchdynamo-export-to-torch-backend-pipeline{}"
 TO_LINALG = "torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"
@@ -99,12 +100,15 @@ def run_pipeline(module: ir.Module, pipeline: str, stage: str, observe: Observer
             manager.run(module.operation)
             return
         passes = split_passes(str(manager))
+        put_in_place(module, replacement(observe, stage, "input"))
         announce(observe, stage, tuple(ComingPass("mlir", name) for name in passes), (), lambda: text_of(module))
         for name in passes:
             single = PassManager.parse(f"builtin.module({name})")
             start = time.perf_counter()
             single.run(module.operation)
-            observe(stage, name, lambda: text_of(module), time.perf_counter() - start)
+            seconds = time.perf_counter() - start
+            put_in_place(module, replacement(observe, stage, name))
+            observe(stage, name, lambda: text_of(module), seconds)
 
 
 def text_of(module: ir.Module) -> str:

@@ -6,8 +6,9 @@ import time
 
 from torch_mlir import ir
 
-from mlirdev.events import Observer, no_observer
+from mlirdev.events import Observer, no_observer, replacement
 from mlirdev.graph import Graph
+from mlirdev.override import put_in_place
 
 from .builder import build
 from .context import TO_TORCH_BACKEND, caught, check_lowered, run_pipeline, text_of, to_linalg
@@ -21,7 +22,9 @@ def import_graph(graph: Graph, context: ir.Context, observe: Observer = no_obser
     module = build(rewrite(graph), context)
     with caught():
         module.operation.verify()  # the passes take a valid module for granted, and may abort on another
-    observe("torch", "import", lambda: text_of(module), time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    put_in_place(module, replacement(observe, "torch", "import"))
+    observe("torch", "import", lambda: text_of(module), seconds)
     run_pipeline(module, TO_TORCH_BACKEND, "torch", observe)
     run_pipeline(module, to_linalg(), "linalg", observe)
     check_lowered(module)

@@ -6,12 +6,14 @@ module ─ optimize, mark_streaming_stores ─► optimised module ─► object
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
 from mlirdev.compile_time import spent
-from mlirdev.events import Observer, no_observer
+from mlirdev.events import Observer, no_observer, replacement
 from mlirdev.jit.abi import add_entry
+from mlirdev.jit.assemble import assemble
 from mlirdev.jit.legalize import legalize
 from mlirdev.jit.maths import use_library
 from mlirdev.jit.optimize import optimize, parse
@@ -27,29 +29,56 @@ def emit_object(
 ) -> bytes:
     """A relocatable object that defines `void symbol(ptr packed)` for the text's @kernel.
 
-    The observer sees the text as LLVM gets it, the optimised IR, and the assembly. Raises PassError for text that
-    LLVM rejects.
+    The observer sees the text as LLVM gets it, the optimised IR, and the assembly, and may replace each. Raises
+    PassError for text that LLVM rejects.
     """
     target = resolve_target(target)
     start = time.perf_counter()
     with spent("translation"):
         text = accepted_text(llvm_ir, signature, symbol, target)
-        module = parse(text, target)
-    observe("ll", "entry", lambda: text, time.perf_counter() - start)
+        found = replacement(observe, "ll", "entry")
+        module = parse(text, target) if found is None else _replaced(found, symbol, target)
+    taken = text if found is None else found.text
+    observe("ll", "entry", lambda: taken, time.perf_counter() - start)
     start = time.perf_counter()
     with spent("optimise"):
         optimize(module, target)
         module = with_streaming_stores(module, target)
     seconds = time.perf_counter() - start
-    # Codegen changes the module that it reads: who looks gets a copy, whenever they look.
-    copy = None if observe is no_observer else module.clone()
-    observe("ll", "optimize", lambda: str(copy), seconds)
+    if (found := replacement(observe, "ll", "optimize")) is not None:
+        module = None  # see optimize.parse
+        module = _replaced(found, symbol, target)
+    # Codegen changes the module that it reads: who looks gets what was printed before.
+    optimised, assembly = ("", "") if observe is no_observer else _printed(module, target)
+    observe("ll", "optimize", lambda: optimised, seconds)
     start = time.perf_counter()
     with spent("codegen"):
         data = bytes(machine(target).emit_object(module))
     seconds = time.perf_counter() - start
-    observe("asm", "codegen", lambda: str(machine(target).emit_assembly(copy.clone())) if copy else "", seconds)
+    module = None
+    if (found := replacement(observe, "asm", "codegen")) is not None:
+        assembly, data = found.text, _assembled(found, symbol, target)
+    observe("asm", "codegen", lambda: assembly, seconds)
     return data
+
+
+def _printed(module: Any, target: Target) -> tuple[str, str]:
+    """A module's text and its assembly."""
+    return str(module), str(machine(target).emit_assembly(module.clone()))
+
+
+def _replaced(found: Any, symbol: str, target: Target) -> Any:
+    """The module of an override.Replacement, which must have the kernel's entry."""
+    if not re.search(rf"^define [^@]*@{symbol}\(", found.text, re.MULTILINE):
+        raise found.refuse(f"it defines no @{symbol}, by which the kernel is called")
+    return found.read(lambda text: parse(text, target))
+
+
+def _assembled(found: Any, symbol: str, target: Target) -> bytes:
+    """The object of an override.Replacement, which must have the kernel's entry."""
+    if not re.search(rf"^{symbol}:", found.text, re.MULTILINE):
+        raise found.refuse(f"it defines no {symbol}, by which the kernel is called")
+    return assemble(found.text, target)
 
 
 def with_streaming_stores(module: Any, target: Target) -> Any:

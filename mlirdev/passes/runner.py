@@ -18,7 +18,8 @@ from torch_mlir.dialects.transform import interpreter
 from torch_mlir.passmanager import PassManager
 
 from mlirdev.errors import MlirdevError, OptionError, PassError
-from mlirdev.events import ComingPass, Observer, announce, no_observer
+from mlirdev.events import ComingPass, Observer, announce, no_observer, replacement
+from mlirdev.override import put_in_place
 from mlirdev.passes.pipeline import Pipeline, Step, load_pipeline, single_passes
 from mlirdev.passes.registry import check_options
 from mlirdev.target import Target
@@ -48,6 +49,7 @@ def run_pipeline(
             start = time.perf_counter()
             run_step(module, step, target, stage)
             seconds = time.perf_counter() - start
+            put_in_place(module, replacement(observe, stage, str(step)))
             observe(stage, str(step), lambda: module_text(module), seconds)
         check_legal(module, pipeline, stage)
 
@@ -123,6 +125,7 @@ def _announced(module: ir.Module, pipeline: Pipeline, stage: str, observe: Obser
     """The steps pass by pass, after telling the observer what is coming."""
     steps = single_passes(pipeline.steps)
     coming = tuple(ComingPass(step.kind, step.text, step.options) for step in steps)
+    put_in_place(module, replacement(observe, stage, "input"))
     announce(observe, stage, coming, pipeline.legal, lambda: module_text(module))
     return steps
 
