@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import msgspec
 
@@ -49,11 +49,22 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Styled:
+    """Text that a terminal shows in another form: lines of pieces, each with a style of rich's."""
+
+    text: str
+    lines: Sequence[Sequence[tuple[str, str]]]
+
+
+Part: TypeAlias = Table | Prose | Code | Styled
+
+
+@dataclass(frozen=True)
 class View:
     """`data` is what `--json` prints: dataclasses, structs, lists and dicts of them."""
 
     data: Any
-    parts: Sequence[Table | Prose | Code] = field(default_factory=tuple)
+    parts: Sequence[Part] = field(default_factory=tuple)
 
 
 def print_view(view: View, as_json: bool, out: TextIO | None = None) -> None:
@@ -68,13 +79,13 @@ def print_view(view: View, as_json: bool, out: TextIO | None = None) -> None:
         out.write(plain(view.parts))
 
 
-def plain(parts: Iterable[Table | Prose | Code]) -> str:
+def plain(parts: Iterable[Part]) -> str:
     """The parts as plain text, an empty line between them."""
     return "\n".join(_plain(part) for part in parts)
 
 
-def _plain(part: Table | Prose | Code) -> str:
-    if isinstance(part, Code):
+def _plain(part: Part) -> str:
+    if isinstance(part, Code | Styled):
         return part.text.rstrip("\n") + "\n"
     if isinstance(part, Prose):
         return "".join(f"{line}\n" for line in ([part.title] if part.title else []) + list(part.lines))
@@ -94,7 +105,7 @@ def _plain_table(table: Table) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _print_coloured(parts: Iterable[Table | Prose | Code], out: TextIO) -> None:
+def _print_coloured(parts: Iterable[Part], out: TextIO) -> None:
     # rich takes longer to load than a record to read, so it waits until it is needed.
     from rich.console import Console
 
@@ -106,6 +117,8 @@ def _print_coloured(parts: Iterable[Table | Prose | Code], out: TextIO) -> None:
             console.print(_rich_table(part))
         elif isinstance(part, Prose):
             _print_prose(console, part)
+        elif isinstance(part, Styled):
+            _print_styled(console, part)
         else:
             _print_code(console, part)
 
@@ -117,6 +130,13 @@ def _print_prose(console: Console, prose: Prose) -> None:
         console.print(Text(prose.title, style="bold"))
     for line in prose.lines:
         console.print(Text(line, style=prose.style), soft_wrap=True)
+
+
+def _print_styled(console: Console, styled: Styled) -> None:
+    from rich.text import Text
+
+    for line in styled.lines:
+        console.print(Text.assemble(*line), soft_wrap=True)
 
 
 def _print_code(console: Console, code: Code) -> None:

@@ -91,7 +91,7 @@ def graph(
     results = [f"f32[{sizes}]"] * 3 + ["f32[]"]
     operands = [[0, 1], [2], [3], [4]]
     nodes = [
-        schema.GraphNode(op, f"n{i} = {op}({', '.join(f'v{v}' for v in read)})", read, [result])
+        schema.GraphNode(op, f"%{i + 2}: {result} = {op}({', '.join(f'%{v}' for v in read)})", read, [result])
         for i, (op, read, result) in enumerate(zip(OPS, operands, results, strict=True))
     ]
     size = 0 if syms else rows * 4 * 4

@@ -2,5 +2,5 @@
 
 overview   summary, failures, syncs, fallbacks        graphs    graphs, graph, runs
 kernels    kernels, kernel, launches                  passes    passes, pass, search
-timeline   timeline, memory                           source    source, lines
+timeline   timeline, memory                           differences    what `mlirdev diff` shows
 """

@@ -60,9 +60,9 @@ def runs(record: Record) -> View:
 
 def _head(facts: GraphFacts, detail: GraphDetail) -> Prose:
     found = "from the disk cache" if facts.from_disk else f"compiled in {units.seconds(facts.compile_s)}"
-    outputs = ", ".join(f"v{output}" for output in detail.outputs)
+    outputs = ", ".join(f"%{output}" for output in detail.outputs)
     said = {
-        "inputs": ", ".join(f"v{i}: {spec}" for i, spec in enumerate(detail.inputs)),
+        "inputs": ", ".join(f"%{i}: {spec}" for i, spec in enumerate(detail.inputs)),
         "outputs": outputs,
         "runs": f"{facts.runs:,}, {facts.hits:,} hits; {units.seconds(facts.seconds)} in kernels",
         "found": found + (", with run-time sizes" if facts.syms else ""),
@@ -78,14 +78,13 @@ def _nodes(detail: GraphDetail) -> Table:
         (
             str(node.number),
             node.text,
-            ", ".join(node.results),
             ", ".join(node.kernels) or (f"on the CPU: {node.host}" if node.host else "none of its own"),
             ", ".join(node.lines),
         )
         for node in detail.nodes
     ]
-    columns = ("node", "text", "results", "kernels", "lines")
-    return Table("Nodes", columns, rows, frozenset({"text", "results", "kernels", "lines"}))
+    columns = ("node", "text", "kernels", "lines")
+    return Table("Nodes", columns, rows, frozenset({"text", "kernels", "lines"}))
 
 
 def _plan(detail: GraphDetail) -> Table:
