@@ -79,6 +79,9 @@ ABI_ERROR, ABI_THREADS, ABI_WORKSPACE, ABI_PARAMS = 0, 1, 2, 3
 # A kernel that is split over threads defines the first, given its run-time sizes, and calls the second.
 WANTS_THREADS, BARRIER = "wants_threads", "mlirdev_barrier"
 
+# A kernel's k-th op is line k + 1 of this file, in its debug lines; line 0 is none.
+LINES_FILE = "kernel"
+
 # Every buffer starts at a multiple of so many bytes.
 BUFFER_ALIGNMENT = 64
 

@@ -11,10 +11,10 @@ from torch_mlir import ir
 
 from mlirdev.passes.assert_to_error_word import find_ordinal
 from mlirdev.passes.ops import walk
+from mlirdev.plan import LINES_FILE
 from mlirdev.target import Target
 
 NAME = "number-lines"
-FILE = "kernel"
 
 
 def run(module: ir.Module, target: Target) -> None:
@@ -27,4 +27,4 @@ def run(module: ir.Module, target: Target) -> None:
 
 
 def _line(ordinal: int | None) -> Any:
-    return ir.Location.file(FILE, 0 if ordinal is None else ordinal + 1, 0)
+    return ir.Location.file(LINES_FILE, 0 if ordinal is None else ordinal + 1, 0)
