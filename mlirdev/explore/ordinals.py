@@ -125,7 +125,7 @@ _ATTACHED = re.compile(r", !dbg !(\d+)")
 
 
 def _debug_locations(lines: list[str]) -> dict[str, tuple[int, ...]]:
-    """The ordinals of each !DILocation. One without a line, inlined from elsewhere, stands for what it is inlined at."""
+    """The ordinals of each !DILocation; one without a line stands for what it is inlined at."""
     matches = (_DEBUG_LOCATION.match(line) for line in lines if line.startswith("!"))
     locations = {match[1]: (int(match[2]), match[3]) for match in matches if match}
 
@@ -143,7 +143,7 @@ def _of_llvm(lines: list[str]) -> list[Ordinals]:
     found: list[Ordinals] = [None] * len(lines)
     start = None
     for number, line in enumerate(lines):
-        if not line.startswith("  ") or line.startswith("    ") or line.startswith("  #dbg"):
+        if not line.startswith("  ") or line.startswith(("    ", "  #dbg")):
             continue
         if line.endswith("["):  # a switch, which has a case a line
             start = number
