@@ -55,34 +55,61 @@ def normalized(text: str, language: Language, hidden: Hidden) -> str:
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _NESTED = rf'\((?:[^()"\n]|{_STRING}|\((?:[^()"\n]|{_STRING}|\([^()\n]*\))*\))*\)'
+_DEBUG_ATTACHMENT = re.compile(r",? !dbg !\d+")
 # A location behind an op or argument; group 1 is what it says, with its brackets.
 LOCATION = re.compile(rf" loc({_NESTED})")
-_LOCATION_ALIAS = re.compile(rf"^#loc\d* = loc{_NESTED}\n?", re.MULTILINE)
-_DEBUG_ALIAS = re.compile(r"^#di_\w+ = [^\n]*\n?", re.MULTILINE)
+_LOCATION_ALIAS = re.compile(r"#(?:loc\d* = loc\(|di_\w+ = )")
 
-_DEBUG_ATTACHMENT = re.compile(r",? !dbg !\d+")
-_DEBUG_METADATA = re.compile(r"^!(?:llvm\.dbg\.cu = |\d+ = (?:distinct )?(?:!DI|!\{\}))[^\n]*\n?", re.MULTILINE)
-_DEBUG_FLAGS = re.compile(r'^!llvm\.module\.flags = !\{(![\d]+)\}\n(?=(?:.*\n)*?\1 = !\{i32 2, !"Debug Info)', re.M)
-_DEBUG_VERSION = re.compile(r'^!\d+ = !\{i32 \d+, !"(?:Debug Info|Dwarf) Version"[^\n]*\n?', re.MULTILINE)
+_DEBUG_METADATA = re.compile(r'!(?:llvm\.dbg\.cu|\d+) = (?:distinct )?(?:!DI|!\{(?:!\d+)?\}|!\{i32 \d+, !"Debug Info)')
+_MODULE_FLAGS = "!llvm.module.flags = "
 
-_ASM_DEBUG = re.compile(
-    r"^(?:\t\.(?:loc|file|cfi_sections)\b[^\n]*|\.L(?:tmp|func_begin|func_end|debug_\w+|info_\w+)\d*:)\n?", re.MULTILINE
-)
-_ASM_DEBUG_SECTION = re.compile(
-    r"^\t\.section\t\.debug_[^\n]*\n(?:(?!\t\.section\t(?!\.debug_))[^\n]*\n?)*", re.MULTILINE
-)
+_ASM_DEBUG = re.compile(r"\t\.(?:loc|file|cfi_sections)\b|\.L(?:tmp|func_begin|func_end|debug_\w+|info_\w+)\d*:")
 
 
 def without_locations(text: str, language: Language) -> str:
     """The text without what says where an op comes from: locations, debug metadata, `.loc` and debug sections."""
+    return "\n".join(line for line in lines_without_locations(text, language) if line is not None)
+
+
+def lines_without_locations(text: str, language: Language) -> list[str | None]:
+    """Each line of a text without what says where an op comes from; None for one that says nothing else."""
+    lines = text.split("\n")
     if language is Language.MLIR:
-        return _DEBUG_ALIAS.sub("", LOCATION.sub("", _LOCATION_ALIAS.sub("", text)))
+        return [_mlir_without_location(line) for line in lines]
     if language is Language.LLVM:
-        text = _DEBUG_ATTACHMENT.sub("", _DEBUG_FLAGS.sub("", text))
-        return _DEBUG_METADATA.sub("", _DEBUG_VERSION.sub("", text)).rstrip("\n") + "\n"
-    if language is Language.ASM:
-        return _ASM_DEBUG.sub("", _ASM_DEBUG_SECTION.sub("", text))
-    return text
+        return _llvm_without_locations(lines)
+    return list(_asm_without_locations(lines)) if language is Language.ASM else list(lines)
+
+
+def _mlir_without_location(line: str) -> str | None:
+    if line.startswith("#") and _LOCATION_ALIAS.match(line):
+        return None
+    start = line.find(" loc(")
+    if start < 0:
+        return line
+    # Most lines have one, at their end.
+    is_last = line.endswith(")") and line.find(" loc(", start + 1) < 0
+    return line[:start] if is_last else LOCATION.sub("", line)
+
+
+def _llvm_without_locations(lines: list[str]) -> list[str | None]:
+    debug = {line.partition(" ")[0] for line in lines if line.startswith("!") and _DEBUG_METADATA.match(line)}
+    found: list[str | None] = []
+    for line in lines:
+        if line.startswith(_MODULE_FLAGS):
+            is_debug = debug.issuperset(re.findall(r"!\d+", line))
+        else:
+            is_debug = line.startswith("!") and line.partition(" ")[0] in debug
+        found.append(None if is_debug else _DEBUG_ATTACHMENT.sub("", line) if "!dbg" in line else line)
+    return found
+
+
+def _asm_without_locations(lines: list[str]) -> Iterator[str | None]:
+    is_debug = False
+    for line in lines:
+        if line.startswith("\t.section"):
+            is_debug = line.startswith("\t.section\t.debug_")
+        yield None if is_debug or _ASM_DEBUG.match(line) else line
 
 
 # --- attributes -----------------------------------------------------------------------------------
