@@ -64,9 +64,10 @@ def record_of(folder: Path, *texts: str) -> Record:
 
 
 def _graph_line(name: str, graph: Graph, front: stages.Front, keys: dict[str, str]) -> schema.Graph:
+    lines = [line for line in str(graph).split("\n") if "  // n" in line]
     nodes = [
-        schema.GraphNode(node.op, str(node), list(node.operands()), list(map(str, node.results)))
-        for node in graph.nodes
+        schema.GraphNode(node.op, line, list(node.operands()), list(map(str, node.results)))
+        for node, line in zip(graph.nodes, lines, strict=True)
     ]
     launches = [_launch_line(launch, keys) for launch in front.plan.launches]
     return schema.Graph(name, list(map(str, graph.inputs)), nodes, list(graph.outputs), [], launches)

@@ -1,0 +1,127 @@
+"""What the page needs to go from a Python line to the instruction and back: the relation of links.py as plain data.
+
+places ─ ways (of a graph) ─ nodes ─ launches of its plan ─ ordinals of a kernel ─ page_stages.py
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import msgspec
+
+from mlirdev import schema
+from mlirdev.explore.links import Links
+from mlirdev.explore.record import Record
+
+
+class Way(msgspec.Struct, frozen=True):
+    """A way in which the program reached a graph: of each of its nodes, the place."""
+
+    id: int
+    graph: str
+    places: list[int]
+
+
+class PlannedLaunch(msgspec.Struct, frozen=True):
+    """A launch of a plan: `kernel` is empty on the host, `nodes[k]` is the node behind ordinal k."""
+
+    kernel: str
+    nodes: list[int]
+
+
+class GraphLinks(msgspec.Struct, frozen=True):
+    """A graph's nodes as texts, its plan, and the fate, in words, of each node that no launch computes."""
+
+    nodes: list[str]
+    launches: list[PlannedLaunch]
+    fates: dict[int, str]
+
+
+class RunLinks(msgspec.Struct, frozen=True):
+    """A run, with the seconds of each launch of its plan: null where it didn't come to that."""
+
+    number: int
+    graph: str
+    way: int
+    cause: str
+    at: float
+    seconds: list[float | None]
+
+
+class PageLinks(msgspec.Struct, frozen=True):
+    """See the module's docstring. `places` are (place in `files`, line, function). `seconds` are those of each place:
+    a launch's time, shared by the places of its nodes in proportion to their number. `gone` has, of each owner, the
+    ordinals that were gone before its last pass, with the number of the pass after which they were."""
+
+    files: list[str]
+    texts: list[str]
+    places: list[tuple[int, int, str]]
+    seconds: list[float]
+    ways: list[Way]
+    graphs: dict[str, GraphLinks]
+    runs: list[RunLinks]
+    gone: dict[str, dict[int, int]]
+
+
+def page_links(links: Links) -> PageLinks:
+    """The relation of a record."""
+    record = links.record
+    places = {place: n for n, place in enumerate(dict.fromkeys(p for way in record.lines.values() for p in way.places))}
+    files = {file: n for n, file in enumerate(dict.fromkeys([*record.sources, *(place.file for place in places)]))}
+    ways = [
+        Way(way.id, way.graph, [places[way.places[index]] for index in way.file_lines]) for way in record.lines.values()
+    ]
+    return PageLinks(
+        list(files),
+        [record.sources.get(file, "") for file in files],
+        [(files[place.file], place.line, place.function) for place in places],
+        _seconds(record, ways, len(places)),
+        ways,
+        {name: _graph(links, graph) for name, graph in record.graphs.items()},
+        _runs(record),
+        {owner: gone for owner in record.passes if (gone := _gone(links, owner))},
+    )
+
+
+def _graph(links: Links, graph: schema.Graph) -> GraphLinks:
+    fates = {node: links.fate(graph.name, node) for node in range(len(graph.nodes))}
+    return GraphLinks(
+        [node.text for node in graph.nodes],
+        [PlannedLaunch(launch.kernel, launch.nodes) for launch in graph.launches],
+        {node: fate.after for node, fate in fates.items() if fate.after},
+    )
+
+
+def _runs(record: Record) -> list[RunLinks]:
+    seconds: dict[int, dict[int, float]] = defaultdict(dict)
+    for launch in record.launches:
+        seconds[launch.run][launch.index] = launch.seconds
+    return [
+        RunLinks(
+            run.number,
+            run.graph,
+            run.lines,
+            run.cause,
+            run.at,
+            [seconds[run.number].get(index) for index in range(len(record.graphs[run.graph].launches))],
+        )
+        for run in record.runs.values()
+    ]
+
+
+def _seconds(record: Record, ways: list[Way], count: int) -> list[float]:
+    """The seconds of each place."""
+    places_of = {way.id: way.places for way in ways}
+    total = [0.0] * count
+    for launch in record.launches:
+        places = places_of[record.runs[launch.run].lines]
+        nodes = set(record.planned(launch).nodes)
+        for node in nodes:
+            total[places[node]] += launch.seconds / len(nodes)
+    return total
+
+
+def _gone(links: Links, owner: str) -> dict[int, int]:
+    passes = links.stages(owner)
+    last = len(passes) - 1
+    return {ordinal: passes[seen + 1].index for ordinal, seen in links.last_seen(owner).items() if seen < last}
