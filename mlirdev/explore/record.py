@@ -64,6 +64,14 @@ class Record:
         return dict(found)
 
     @cached_property
+    def launches_of_graph(self) -> dict[str, dict[int, list[schema.Launch]]]:
+        """The launches of each graph by their number in its plan."""
+        found: dict[str, dict[int, list[schema.Launch]]] = defaultdict(lambda: defaultdict(list))
+        for launch in self.launches:
+            found[self.runs[launch.run].graph][launch.index].append(launch)
+        return {graph: dict(by_index) for graph, by_index in found.items()}
+
+    @cached_property
     def graphs_of_kernel(self) -> dict[str, list[str]]:
         """The graphs whose plans launch each kernel."""
         found: dict[str, dict[str, None]] = defaultdict(dict)

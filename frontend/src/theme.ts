@@ -1,0 +1,37 @@
+// Light or dark: the browser's, until the user says otherwise.
+const KEY = "mlirdev-theme";
+export type Theme = "auto" | "light" | "dark";
+const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
+
+export function theme(): Theme {
+  const found = document.documentElement.dataset.theme;
+  return found === "light" || found === "dark" ? found : "auto";
+}
+
+export function nextTheme(): Theme {
+  return setTheme(NEXT[theme()]);
+}
+
+export function restoreTheme(): void {
+  setTheme(stored());
+}
+
+function setTheme(to: Theme): Theme {
+  if (to === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = to;
+  try {
+    localStorage.setItem(KEY, to);
+  } catch {
+    // A browser may refuse storage to files; then the choice lasts as long as the page.
+  }
+  return to;
+}
+
+function stored(): Theme {
+  try {
+    const found = localStorage.getItem(KEY);
+    return found === "light" || found === "dark" ? found : "auto";
+  } catch {
+    return "auto";
+  }
+}

@@ -1,0 +1,356 @@
+"""What the report's page is given: one small blob to open with, and one a graph, a kernel, an owner's passes.
+
+    Record ─► page ─► Page                       decoded when the page opens
+              graph_page, kernel_page, …         decoded when looked at
+
+Everything is typed, and frontend/src/data/types.ts is made from these types: see `schema`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mlirdev import schema
+from mlirdev.explore.facts import GraphDetail, GraphFacts, graph_detail, graph_facts, lines_of_nodes
+from mlirdev.explore.figures import Figure, key_figures
+from mlirdev.explore.record import Record
+from mlirdev.explore.roofline import Work, launch_work
+from mlirdev.explore.steps import Step, file_number, steps
+from mlirdev.explore.summary import Summary, summarise
+from mlirdev.explore.timeline import Timeline
+
+# A longer line is a constant that nobody reads; it would only make the page slow.
+LONGEST_LINE = 20_000
+
+
+@dataclass(frozen=True)
+class FailureFacts:
+    """A pass that failed. `before` is the number of the step whose IR it was given (-1: not kept), `lines` are the
+    Python lines of the op, or of the whole owner where the op isn't known."""
+
+    owner: str
+    stage: str
+    name: str
+    message: str
+    op: str
+    lines: list[str]
+    illegal: dict[str, int]
+    before: int
+    command: str
+    reproducer: str
+
+
+@dataclass(frozen=True)
+class OwnerFacts:
+    """Whose passes there are: "graphs/NAME" or "kernels/NAME"."""
+
+    owner: str
+    passes: int
+    changed: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page opens with. `sources` are the files whose text there is, `notes` say what was left out."""
+
+    title: str
+    version: str
+    summary: Summary
+    figures: list[Figure]
+    failures: list[FailureFacts]
+    graphs: list[GraphFacts]
+    owners: list[OwnerFacts]
+    sources: list[str]
+    options: dict[str, str]
+    target: dict[str, Any]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """A run of a graph."""
+
+    number: int
+    cause: str
+    hit: bool
+    at: float
+    record_s: float
+    launch_s: float
+    stream: int
+    where: str
+    syms: list[int]
+
+
+@dataclass(frozen=True)
+class LaunchTotals:
+    """A launch of a plan over all runs of its graph."""
+
+    times: int
+    seconds: float
+    flops: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class GraphPage:
+    """A graph: its nodes and plan, what each launch of the plan took (`totals`), its latest `runs` (at most 1000), and
+    its text beside that of the nearest graph (`text`, `nearest_text`)."""
+
+    detail: GraphDetail
+    totals: list[LaunchTotals]
+    runs: list[RunFacts]
+    text: str
+    nearest_text: str
+
+
+@dataclass(frozen=True)
+class KernelUse:
+    """A place where a kernel is used: launch `index` of a graph's plan, for these nodes and Python lines."""
+
+    graph: str
+    index: int
+    nodes: list[int]
+    ops: list[str]
+    lines: list[str]
+    times: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class KernelPage:
+    """A kernel in all places."""
+
+    name: str
+    key: str
+    uses: list[KernelUse]
+
+
+@dataclass(frozen=True)
+class Passes:
+    """An owner's passes with their texts. Step k has text `text_of[k]` (-1: left out, `cut` says why). A text is a
+    list of ranges of `lines`: start, count, start, count, …, since the texts of an owner share most lines."""
+
+    steps: list[Step]
+    text_of: list[int]
+    texts: list[list[int]]
+    lines: list[str]
+    cut: str
+
+
+@dataclass(frozen=True)
+class Blobs:
+    """The page's blobs by name; `graph` stands for graph/NAME, and so on."""
+
+    page: Page
+    graph: GraphPage
+    kernel: KernelPage
+    passes: Passes
+    sources: dict[str, str]
+    timeline: Timeline
+
+
+# --- making them ----------------------------------------------------------------------------------
+
+
+def page(record: Record, notes: list[str]) -> Page:
+    """What the page opens with."""
+    summary = summarise(record)
+    return Page(
+        title=" ".join(record.header.argv),
+        version=str(record.header.versions.get("mlirdev", "")),
+        summary=summary,
+        figures=key_figures(summary),
+        failures=[_failure(record, failure) for failure in record.failures],
+        graphs=graph_facts(record),
+        owners=[_owner(owner, passes) for owner, passes in record.passes.items()],
+        sources=list(record.sources),
+        options=record.header.options,
+        target=record.header.target,
+        notes=notes,
+    )
+
+
+def graph_page(record: Record, name: str) -> GraphPage:
+    """All of a graph."""
+    graph = record.graphs[name]
+    detail = graph_detail(record, name)
+    nearest = record.graphs.get(graph.nearest)
+    runs = record.runs_of.get(name, [])
+    return GraphPage(
+        detail=detail,
+        totals=_totals(record, graph),
+        runs=[_run(run) for run in runs[:1000]],
+        text=graph_text(graph),
+        nearest_text=graph_text(nearest) if nearest else "",
+    )
+
+
+def kernel_page(record: Record, name: str, uses: list[KernelUse]) -> KernelPage:
+    """A kernel in all places."""
+    return KernelPage(name, record.kernels[name].key, uses)
+
+
+def kernel_uses(record: Record) -> dict[str, list[KernelUse]]:
+    """Where each kernel is used, over all graphs, the longest first."""
+    found: dict[str, list[KernelUse]] = {name: [] for name in record.kernels}
+    for graph in record.graphs.values():
+        totals = _totals(record, graph)
+        lines = lines_of_nodes(record, graph.name)
+        for index, launch in enumerate(graph.launches):
+            if launch.kernel in found:
+                found[launch.kernel].append(_use(graph, index, totals[index], lines))
+    return {name: sorted(uses, key=lambda use: -use.seconds) for name, uses in found.items()}
+
+
+def graph_text(graph: schema.Graph) -> str:
+    """A graph as text: inputs, a line a node with what it gives, and what is returned."""
+    inputs = [f"v{i}: {spec}" for i, spec in enumerate(graph.inputs)]
+    nodes = [f"{node.text}  -> {', '.join(node.results)}" for node in graph.nodes]
+    return "\n".join([*inputs, *nodes, f"return {', '.join(f'v{output}' for output in graph.outputs)}"]) + "\n"
+
+
+def passes_page(record: Record, owner: str, most: int) -> Passes:
+    """An owner's passes, and their texts as far as `most` bytes of distinct lines allow."""
+    found = record.passes.get(owner, [])
+    pool = TextPool(most)
+    text_of = [pool.add(record.text(step)) for step in found]
+    return Passes(steps(record, owner), text_of, pool.texts, list(pool.lines), pool.cut)
+
+
+class TextPool:
+    """Texts, each as ranges of lines that all of them share."""
+
+    def __init__(self, most: int) -> None:
+        self.lines: dict[str, int] = {}
+        self.texts: list[list[int]] = []
+        self._known: dict[str, int] = {}
+        self._most = most
+        self._nbytes = 0
+        self._left_out = 0
+        self._shortened = 0
+
+    def add(self, text: str) -> int:
+        """The text's number, or -1 where it is left out."""
+        if text in self._known:
+            return self._known[text]
+        if self._nbytes > self._most:
+            self._left_out += 1
+            return -1
+        self.texts.append(self._ranges(text.removesuffix("\n").split("\n")))
+        return self._known.setdefault(text, len(self.texts) - 1)
+
+    @property
+    def cut(self) -> str:
+        """What isn't there, in words."""
+        said = []
+        if self._left_out:
+            said.append(f"{self._left_out:,} texts are left out of this page, which holds {self._most:,} bytes of each")
+        if self._shortened:
+            said.append(f"{self._shortened:,} lines are cut after {LONGEST_LINE:,} characters")
+        return "; ".join(said) + "; the files have them whole" if said else ""
+
+    def _ranges(self, lines: list[str]) -> list[int]:
+        ranges: list[int] = []
+        for line in lines:
+            number = self._number(line)
+            if ranges and ranges[-2] + ranges[-1] == number:
+                ranges[-1] += 1
+            else:
+                ranges += (number, 1)
+        return ranges
+
+    def _number(self, line: str) -> int:
+        if len(line) > LONGEST_LINE:
+            line = f"{line[:LONGEST_LINE]} … {len(line) - LONGEST_LINE:,} more characters"
+            self._shortened += line not in self.lines
+        if line not in self.lines:
+            self._nbytes += len(line)
+        return self.lines.setdefault(line, len(self.lines))
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of `Blobs`, from which the page's own types are made."""
+    _, definitions = msgspec.json.schema_components([Blobs], ref_template="#/$defs/{name}")
+    for definition in definitions.values():
+        # All are written, but for a record line's that have their default.
+        if "kind" not in definition.get("properties", {}):
+            definition["required"] = list(definition.get("properties", ()))
+    return {**definitions.pop("Blobs"), "$defs": definitions}
+
+
+def _failure(record: Record, failure: schema.Failure) -> FailureFacts:
+    before = file_number(failure.before) if failure.before and failure.before[0].isdigit() else -1
+    return FailureFacts(
+        owner=failure.owner,
+        stage=failure.stage,
+        name=failure.name,
+        message=failure.message,
+        op=failure.op,
+        lines=_lines_of(record, failure),
+        illegal=failure.illegal,
+        before=before,
+        command=failure.command,
+        reproducer=failure.reproducer,
+    )
+
+
+def _lines_of(record: Record, failure: schema.Failure) -> list[str]:
+    """The Python lines of a failure's ordinals: nodes of its graph, or places of the launches of its kernel."""
+    kind, _, name = failure.owner.partition("/")
+    found: dict[str, None] = {}
+    for graph in record.graphs.values():
+        lines = lines_of_nodes(record, graph.name)
+        for nodes in _numbered(graph, kind, name):
+            wanted = [nodes[k] for k in failure.ordinals if k < len(nodes)] or nodes
+            found.update(dict.fromkeys(line for node in wanted for line in lines[node]))
+    return list(found)
+
+
+def _numbered(graph: schema.Graph, kind: str, name: str) -> list[list[int]]:
+    """The nodes that an owner's ordinals stand for in this graph, once per launch of a kernel."""
+    if kind == "graphs":
+        return [list(range(len(graph.nodes)))] if graph.name == name else []
+    return [launch.nodes for launch in graph.launches if launch.kernel == name]
+
+
+def _owner(owner: str, passes: list[schema.Pass]) -> OwnerFacts:
+    changed, seconds = sum(step.changed for step in passes), sum(step.seconds for step in passes)
+    return OwnerFacts(owner, len(passes), changed, seconds)
+
+
+def _totals(record: Record, graph: schema.Graph) -> list[LaunchTotals]:
+    launches = record.launches_of_graph.get(graph.name, {})
+    found = []
+    for index, planned in enumerate(graph.launches):
+        ran = launches.get(index, [])
+        kernel = record.kernels.get(planned.kernel)
+        work = sum((launch_work(record, kernel, launch) for launch in ran), Work()) if kernel else Work()
+        found.append(LaunchTotals(len(ran), sum(launch.seconds for launch in ran), work.flops, work.nbytes))
+    return found
+
+
+def _use(graph: schema.Graph, index: int, totals: LaunchTotals, lines: list[list[str]]) -> KernelUse:
+    nodes = graph.launches[index].nodes
+    return KernelUse(
+        graph=graph.name,
+        index=index,
+        nodes=nodes,
+        ops=list(dict.fromkeys(graph.nodes[node].op for node in nodes)),
+        lines=list(dict.fromkeys(line for node in nodes for line in lines[node])),
+        times=totals.times,
+        seconds=totals.seconds,
+    )
+
+
+def _run(run: schema.Run) -> RunFacts:
+    where = str(run.where or "")
+    return RunFacts(run.number, run.cause, run.hit, run.at, run.record_s, run.launch_s, run.stream, where, run.syms)
+
+
+if __name__ == "__main__":
+    print(json.dumps(json_schema(), indent=1, sort_keys=True))
