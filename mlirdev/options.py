@@ -67,6 +67,9 @@ class Options:
     logs: str = _option("", f"what to log, a line each, with commas between: {', '.join(LOG_KINDS)}", LOG_KINDS)
     quiet: bool = _option(False, "print nothing about compiling")
     memory_mb: int = _option(0, "the device's memory; 0 takes the machine's")
+    guard_pages: bool = _option(
+        False, "end the process at a kernel's access out of bounds, or to memory that was freed; slow, for tests"
+    )
     max_nodes: int = _option(8192, "soft limit on a trace's nodes")
     max_pending_mb: int = _option(4096, "soft limit on the bytes that a trace's values would take")
     compile_timeout_s: int = _option(300, "seconds after which a compile worker counts as hung")

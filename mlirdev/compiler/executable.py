@@ -8,6 +8,7 @@ from functools import lru_cache
 from mlirdev.errors import InternalError
 from mlirdev.graph import Graph, Node, TensorSpec
 from mlirdev.jit import Kernel, runall_address, stamp_address
+from mlirdev.options import options
 from mlirdev.plan import HostLaunch, Launch, Plan, Signature
 from mlirdev.runtime import Buffer, PlanRunner, Stream, ignored, unchanged
 
@@ -49,7 +50,8 @@ class Executable:
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._kernels = dict(kernels)  # keeps the machine code alive
         addresses = {key: kernel.address for key, kernel in kernels.items()}
-        self._runner = PlanRunner(plan, dict(signatures), addresses, runall_address(), self._run_node, stamp_address())
+        code = dict(signatures), addresses, runall_address()
+        self._runner = PlanRunner(plan, *code, self._run_node, stamp_address(), options.guard_pages)
 
     def run(
         self,

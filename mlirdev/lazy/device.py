@@ -28,7 +28,7 @@ _device: list[Device] = []
 def device() -> Device:
     """The one device of this process."""
     if not _device:
-        _device.append(Device(options.memory_mb << 20, DeviceOutOfMemoryError))
+        _device.append(Device(options.memory_mb << 20, DeviceOutOfMemoryError, options.guard_pages))
     return _device[0]
 
 

@@ -58,7 +58,7 @@ class Allocator:
     def allocate(self, nbytes: int, stream: Stream) -> Buffer:
         """`nbytes` of 64-byte aligned memory with unspecified contents. Raises OutOfMemoryError."""
         stream.device.check()
-        size = size_class(nbytes)
+        size = self._size(nbytes)
         with self._lock:
             block = self._take(size, stream)
             if block is not None:
@@ -119,17 +119,32 @@ class Allocator:
                 for block in self._blocks
             ]
 
+    # --- where memory comes from ---------------------------------------------------------------------
+
+    def _size(self, nbytes: int) -> int:
+        """The size of the block for a request of `nbytes`."""
+        return size_class(nbytes)
+
+    def _reserve(self, size: int) -> int:
+        """The address of fresh memory, 0 if there is none."""
+        return host_memory.reserve(size)
+
+    def _give_up(self, address: int) -> None:
+        """Give memory of `_reserve` back to the system."""
+        host_memory.release(address)
+
     # --- with the lock held ------------------------------------------------------------------------
 
     def _take(self, size: int, stream: Stream) -> Block | None:
         if self._given_back or self._awaited:
             self._collect()
         free = self._free.get((stream, size))
-        if free:
-            return free.pop()
+        return free.pop() if free else self._fresh(size, stream)
+
+    def _fresh(self, size: int, stream: Stream) -> Block | None:
         if self.stats.all.reserved_bytes.current + size > self.limit:
             return None
-        address = host_memory.reserve(size)
+        address = self._reserve(size)
         if not address:
             return None
         self.stats.reserved(size)
@@ -191,10 +206,10 @@ class Allocator:
 
     def _release(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
-            host_memory.release(block.address)
             with self._lock:
                 del self._blocks[block]
                 self.stats.released(block.size)
+            self._give_up(block.address)
 
     def _explain(self, nbytes: int) -> str:
         used = self.stats.all.allocated_bytes.current

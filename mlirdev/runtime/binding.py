@@ -28,7 +28,7 @@ from mlirdev.plan import (
     evaluate,
 )
 from mlirdev.runtime.buffer import Buffer
-from mlirdev.runtime.memory_plan import lend, plan_memory
+from mlirdev.runtime.memory_plan import lend, plan_memory, plan_workspaces, temporaries
 
 ERROR_WORDS = 4  # of i64, one group per kernel launch
 
@@ -73,7 +73,8 @@ class NativeRun:
 
 
 class Binding:
-    """See the module's docstring. `made_bytes` are the sizes of the outputs that aren't inputs."""
+    """See the module's docstring. `made_bytes` are the sizes of what each launch allocates: the outputs that aren't
+    inputs and, if they are to lie `apart`, the temporaries."""
 
     def __init__(
         self,
@@ -83,14 +84,17 @@ class Binding:
         syms: tuple[int, ...],
         threads: int,
         stamp: int,
+        apart: bool = False,
     ) -> None:
         self.syms = syms
         self.threads = threads
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._plan = plan
         self._made = [slot for slot in dict.fromkeys(plan.outputs) if slot not in plan.inputs]
+        workspaces = {key: s.scratch_bytes(threads) for key, s in signatures.items()}
+        memory = plan_workspaces(plan, workspaces) if apart else plan_memory(plan, workspaces, syms)
+        self._made += temporaries(plan) if apart else ()
         self.made_bytes = [plan.slots[slot].nbytes(syms) for slot in self._made]
-        memory = plan_memory(plan, {key: s.scratch_bytes(threads) for key, s in signatures.items()}, syms)
         self.arena_bytes = memory.nbytes
         self._places: dict[int, _Place] = {slot: (_ARENA, offset) for slot, offset in memory.offsets.items()}
         for number, slot in enumerate((*plan.inputs, *self._made)):

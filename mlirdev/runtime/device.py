@@ -15,6 +15,7 @@ from typing import TextIO
 from mlirdev.errors import OutOfMemoryError
 from mlirdev.runtime.allocator import Allocator
 from mlirdev.runtime.failures import Failures
+from mlirdev.runtime.guarded_memory import GuardedAllocator
 from mlirdev.runtime.host_memory import machine_bytes
 from mlirdev.runtime.stream import Stream
 from mlirdev.runtime.tape import RunAll, runall_in_python
@@ -29,17 +30,19 @@ FORKED = (
 
 
 class Device:
-    """A simulated device with `memory_bytes` of memory (0: the machine's), whose want raises `shortage`. One per
-    process."""
+    """A simulated device with `memory_bytes` of memory (0: the machine's), whose want raises `shortage`; `guarded`:
+    every access out of bounds ends the process. One per process."""
 
-    def __init__(self, memory_bytes: int = 0, shortage: type[OutOfMemoryError] = OutOfMemoryError) -> None:
+    def __init__(
+        self, memory_bytes: int = 0, shortage: type[OutOfMemoryError] = OutOfMemoryError, guarded: bool = False
+    ) -> None:
         self.in_bad_fork = False
         # One lock for streams and memory: they use each other, and all sections are short. Reentrant: a
         # finaliser that the garbage collector runs inside may use the device again.
         self.lock = threading.RLock()
         self.failures = Failures()
         self.memory_bytes = memory_bytes or machine_bytes()
-        self.allocator = Allocator(self.memory_bytes, self.lock, shortage)
+        self.allocator = (GuardedAllocator if guarded else Allocator)(self.memory_bytes, self.lock, shortage)
         self.runall: RunAll = runall_in_python
         self.default_stream = Stream(self, 0)
         self._pool: list[Stream] = []

@@ -40,9 +40,9 @@ class _Life:
 
 def plan_memory(plan: Plan, workspaces: Mapping[str, int], syms: tuple[int, ...] = ()) -> MemoryPlan:
     """Plan the arena. `workspaces` gives each kernel's workspace in bytes."""
-    lives = _temporaries(plan, syms)
+    lives = _lives(plan, syms)
     slots = list(lives)
-    users = [i for i, launch in enumerate(plan.launches) if isinstance(launch, Launch) and workspaces[launch.kernel]]
+    users = _with_workspace(plan, workspaces)
     scratch = [_Life(i, i, _aligned(workspaces[_kernel(plan, i)])) for i in users]
     offsets, nbytes = place([*lives.values(), *scratch])
     return MemoryPlan(
@@ -50,6 +50,13 @@ def plan_memory(plan: Plan, workspaces: Mapping[str, int], syms: tuple[int, ...]
         workspaces=dict(zip(users, offsets[len(slots) :], strict=True)),
         nbytes=nbytes,
     )
+
+
+def plan_workspaces(plan: Plan, workspaces: Mapping[str, int]) -> MemoryPlan:
+    """An arena of workspaces alone, each of which ends where the arena does."""
+    sizes = {i: _aligned(workspaces[_kernel(plan, i)]) for i in _with_workspace(plan, workspaces)}
+    largest = max(sizes.values(), default=0)
+    return MemoryPlan(offsets={}, workspaces={i: largest - size for i, size in sizes.items()}, nbytes=largest)
 
 
 def lend(plan: Plan, free: Collection[int], syms: tuple[int, ...] = ()) -> dict[int, int]:
@@ -120,8 +127,15 @@ def _best_gap(starts: np.ndarray, sizes: np.ndarray, wanted: int) -> int:
     return int(gap_starts[fits[np.argmin(gaps[fits])]])
 
 
-def _temporaries(plan: Plan, syms: tuple[int, ...]) -> dict[int, _Life]:
-    """The life of each slot that is neither an input nor an output."""
+def temporaries(plan: Plan) -> list[int]:
+    """The slots that are neither an input's nor an output's."""
+    external = {*plan.inputs, *plan.outputs}
+    used = dict.fromkeys(slot for launch in plan.launches for slot in (*reads(launch), *launch.results))
+    return [slot for slot in used if slot not in external]
+
+
+def _lives(plan: Plan, syms: tuple[int, ...]) -> dict[int, _Life]:
+    """The life of each temporary slot."""
     external = {*plan.inputs, *plan.outputs}
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -131,6 +145,11 @@ def _temporaries(plan: Plan, syms: tuple[int, ...]) -> dict[int, _Life]:
                 first.setdefault(slot, i)
                 last[slot] = i
     return {slot: _Life(first[slot], last[slot], _aligned(plan.slots[slot].nbytes(syms))) for slot in first}
+
+
+def _with_workspace(plan: Plan, workspaces: Mapping[str, int]) -> list[int]:
+    """The launches that have one."""
+    return [i for i, launch in enumerate(plan.launches) if isinstance(launch, Launch) and workspaces[launch.kernel]]
 
 
 def _kernel(plan: Plan, index: int) -> str:

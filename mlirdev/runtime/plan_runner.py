@@ -69,8 +69,8 @@ class PlanRunner:
     """See the module's docstring.
 
     `addresses` are the kernels' entries, by key; `runall` that of `void(void** fns, void** argvs, i64 n)`;
-    `stamp` (0: none) that of `void(i64*)`, which writes the monotonic clock in nanoseconds. Whoever owns their
-    machine code must outlive the runner's launches. Safe to use from any thread.
+    `stamp` (0: none) that of `void(i64*)`, which writes the monotonic clock in nanoseconds. With `apart` no two values
+    share a buffer. Whoever owns their machine code must outlive the runner's launches. Safe to use from any thread.
     """
 
     def __init__(
@@ -81,6 +81,7 @@ class PlanRunner:
         runall: int,
         host: HostFunction,
         stamp: int = 0,
+        apart: bool = False,
     ) -> None:
         self.plan = plan
         self.host = host
@@ -88,6 +89,7 @@ class PlanRunner:
         self._signatures = signatures
         self._addresses = addresses
         self._stamp = stamp
+        self._apart = apart
         self._scalars = struct.Struct("=" + "".join("d" if kind == "float" else "q" for kind in plan.scalars))
         self._bound = lru_cache(maxsize=_BINDINGS_KEPT)(self._bind)
 
@@ -143,7 +145,7 @@ class PlanRunner:
         return self._bound(threads, syms).may_lend
 
     def _bind(self, threads: int, syms: tuple[int, ...]) -> Binding:
-        return Binding(self.plan, self._signatures, self._addresses, syms, threads, self._stamp)
+        return Binding(self.plan, self._signatures, self._addresses, syms, threads, self._stamp, self._apart)
 
 
 class PlanTask(Task):

@@ -1,4 +1,5 @@
-"""Run random programs; a failing one is shrunk and printed as a script.
+"""Run random programs; a failing one is shrunk and printed as a script. An access out of bounds ends the process: the
+seed that was printed last is to blame.
 
 scripts/fuzz --count 1000                    through the reference executor: recording and aliasing, fast
 scripts/fuzz --count 100 --compile workers   compiled
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import faulthandler
 import sys
 import time
 
@@ -22,17 +24,18 @@ from tests.lazy.programs.shrink import difference, script, shrink
 def main() -> int:
     args = arguments()
     torch.set_num_threads(args.threads)
+    faulthandler.enable()
+    options.guard_pages = True
     failures: collections.Counter[str] = collections.Counter()
     started = time.monotonic()
     for seed in range(args.seed, args.seed + args.count):
+        print(f"\r# seed {seed} ", end="", file=sys.stderr, flush=True)
         with options.override(mode=args.mode, compile=args.compile):
             kind = check(seed, args)
         if kind is not None:
             failures[kind] += 1
         if sum(failures.values()) >= args.stop_after:
             break
-        if (seed + 1 - args.seed) % 250 == 0:
-            print(f"# {seed + 1 - args.seed} programs", file=sys.stderr, flush=True)
     done = seed + 1 - args.seed
     print(f"{done} programs, {sum(failures.values())} with a difference {dict(failures)}, "
           f"mode {args.mode}, compile {args.compile}, {time.monotonic() - started:.0f} s")  # fmt: skip
