@@ -39,12 +39,23 @@ def phases_of(axis: Axis) -> int:
     return min(axis.stride // every, (axis.taps - 1) * axis.dilation // every + 1)
 
 
+def shift_of(axis: Axis) -> int:
+    """How far a phase's image reaches beyond as many places as there are outputs."""
+    return (axis.taps - 1) * axis.dilation // axis.stride
+
+
+def stays_inside(axis: Axis) -> bool:
+    """Whether a copy reads nothing beyond the input. A phase whose last place no tap reads has it all the same."""
+    every = math.gcd(axis.stride, axis.dilation)
+    last = (axis.outs + shift_of(axis) - 1) * axis.stride + (phases_of(axis) - 1) * every
+    return axis.before == 0 and last < axis.size
+
+
 def copied(c: Contraction, window: Window, rows: int, lanes: int) -> Layout:
     """The layout of a copy for `rows` outputs of the first axis."""
     axes = window.axes
     outs = [rows, *(a.outs for a in axes[1:])]
-    shifts = [(a.taps - 1) * a.dilation // a.stride for a in axes]
-    lengths = [o + s for o, s in zip(outs, shifts, strict=True)]
+    lengths = [o + shift_of(a) for o, a in zip(outs, axes, strict=True)]
     shared = _shared_zeros(axes[-1], lengths[-1]) if len(axes) > 1 else 0
     steps = [1]
     for i in range(len(axes) - 1, 0, -1):

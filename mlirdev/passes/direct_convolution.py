@@ -48,7 +48,7 @@ from mlirdev.passes.build import (
 from mlirdev.passes.contraction import Contraction
 from mlirdev.passes.contraction_blocks import base_of, loops
 from mlirdev.passes.contraction_tiles import tile_height
-from mlirdev.passes.convolution_layout import MOST_WASTE, Layout, copied, in_place
+from mlirdev.passes.convolution_layout import MOST_WASTE, Layout, copied, in_place, stays_inside
 from mlirdev.passes.epilogue import EpilogueEmitter
 from mlirdev.passes.gemm import prefetch
 from mlirdev.passes.linear import flatten
@@ -243,7 +243,7 @@ class DirectConvolution:
             self._copy_rows(level + 1, phases, add(source, multiply(place, axis.step)), at, first, checks)
 
     def _checks(self, axis: Axis, level: int, place: Index) -> list[Any]:
-        if axis.is_inside and (level or axis.outs % self.layout.rows == 0):
+        if stays_inside(axis) and (level or axis.outs % self.layout.rows == 0):
             return []
         # One unsigned comparison: below zero is above everything.
         return [compare("ult", place, axis.size)]

@@ -165,9 +165,9 @@ class Packer:
                     packer._store(value, add(to, multiply(add(k.iv, lane), self.nr)))
 
     def _run_starts(self, base: Index, column: Index, stride: Index) -> list[Index]:
-        """Where the runs along k of `lanes` columns start; past the last column, that one's."""
+        """Where the runs along k of `lanes` columns start; past the last column, which a panel may be, that one's."""
         numbers = [add(column, lane) for lane in range(self.lanes)]
-        if not divides(self.lanes, self.columns):
+        if not divides(self.nr, self.columns):
             numbers = [minimum(number, subtract(self.columns, 1)) for number in numbers]
         return [add(base, multiply(number, stride)) for number in numbers]
 

@@ -17,6 +17,7 @@ from mlirdev.passes.lower import kernel_context, lower_kernel, to_llvm_ir
 from mlirdev.passes.ops import kernel_function
 from mlirdev.plan import BufferParam, DimParam, Param, ScalarParam, Signature
 from mlirdev.target import load_target
+from tests.passes.guarded import guarded, workspace
 
 TORCH_TYPES = {
     torch.float32: DType.f32, torch.float64: DType.f64, torch.float16: DType.f16, torch.bfloat16: DType.bf16,
@@ -44,40 +45,25 @@ class CompiledKernel:
         self.error = (0, 0, 0, 0)
 
     def __call__(self, *args: Any, results: Sequence[torch.Tensor], threads: int = 1) -> Any:
-        call, _keep = self.bind(*args, results=results, threads=threads)
-        call()
-        return results[0] if len(results) == 1 else tuple(results)
-
-    def bind(self, *args: Any, results: Sequence[torch.Tensor], threads: int = 1) -> Any:
-        """A function of no arguments that runs the kernel, and what must stay alive for it."""
         assert len(args) == len(self.signature.params)
         assert len(results) == len(self.signature.results)
-        keep: list[Any] = []
         error = (ctypes.c_int64 * 4)()
-        workspace = torch.empty(self.signature.scratch_bytes(threads) + 64, dtype=torch.uint8)
-        pointers = [ctypes.addressof(error), _scalar(threads, keep), -(-workspace.data_ptr() // 64) * 64]
-        for arg in (*args, *results):
-            if isinstance(arg, torch.Tensor):
-                assert arg.is_contiguous()
-                keep.append(arg)
-                pointers.append(arg.data_ptr())
-            else:
-                pointers.append(_scalar(arg, keep))
+        memory = [guarded(x) if isinstance(x, torch.Tensor) else x for x in (*args, *results)]
+        space = workspace(self.signature.scratch_bytes(threads))
+        cells = [_scalar(x) for x in (threads, *memory) if not isinstance(x, torch.Tensor)]
+        scalars = iter(map(ctypes.addressof, cells))
+        pointers = [ctypes.addressof(error), next(scalars), space.data_ptr()]
+        pointers += [x.data_ptr() if isinstance(x, torch.Tensor) else next(scalars) for x in memory]
         packed = (ctypes.c_void_p * len(pointers))(*pointers)
-        keep += [error, workspace, packed]
-        address = ctypes.addressof(packed)
-
-        def call() -> None:
-            self._entry(address)
-            self.error = tuple(error)
-
-        return call, keep
+        self._entry(ctypes.addressof(packed))
+        self.error = tuple(error)
+        for result, made in zip(results, memory[len(args) :], strict=True):
+            result.copy_(made)
+        return results[0] if len(results) == 1 else tuple(results)
 
 
-def _scalar(value: float | int, keep: list[Any]) -> int:
-    cell = ctypes.c_double(value) if isinstance(value, float) else ctypes.c_int64(value)
-    keep.append(cell)
-    return ctypes.addressof(cell)
+def _scalar(value: float | int) -> Any:
+    return ctypes.c_double(value) if isinstance(value, float) else ctypes.c_int64(value)
 
 
 def signature_of(text: str, dims: tuple[int, ...]) -> Signature:

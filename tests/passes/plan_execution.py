@@ -12,6 +12,7 @@ from mlirdev.dtypes import DType
 from mlirdev.jit import emit_object, link
 from mlirdev.passes import Formed, lower_kernel, to_llvm_ir
 from mlirdev.plan import DimArg, Launch, Plan, ScalarArg, Slot, SlotArg, evaluate
+from tests.passes.guarded import guarded, workspace
 from tests.passes.kernels import HOST, TORCH_TYPES
 
 DTYPES = {dtype: torch_type for torch_type, dtype in TORCH_TYPES.items()}
@@ -33,7 +34,7 @@ class PlanExecutor:
     def __call__(
         self, inputs: Sequence[torch.Tensor], scalars: Sequence[float] = (), syms: tuple[int, ...] = ()
     ) -> list[torch.Tensor]:
-        slots: dict[int, torch.Tensor] = dict(zip(self.plan.inputs, inputs, strict=True))
+        slots: dict[int, torch.Tensor] = dict(zip(self.plan.inputs, map(guarded, inputs), strict=True))
         for launch in self.plan.launches:
             assert isinstance(launch, Launch)
             for result in launch.results:
@@ -46,9 +47,9 @@ class PlanExecutor:
     ) -> None:
         signature = self.signatures[launch.kernel]
         error = (ctypes.c_int64 * 4)()
-        workspace = torch.empty(signature.scratch_bytes(1) + 64, dtype=torch.uint8)
+        space = workspace(signature.scratch_bytes(1))
         keep: list[Any] = [ctypes.c_int64(1)]
-        pointers = [ctypes.addressof(error), ctypes.addressof(keep[0]), -(-workspace.data_ptr() // 64) * 64]
+        pointers = [ctypes.addressof(error), ctypes.addressof(keep[0]), space.data_ptr()]
         for arg in launch.args:
             if isinstance(arg, SlotArg):
                 pointers.append(slots[arg.slot].data_ptr() + arg.offset)
@@ -66,7 +67,7 @@ def _allocate(slot: Slot, syms: tuple[int, ...]) -> torch.Tensor:
     """Filled with a pattern, so that what a kernel doesn't write is seen."""
     tensor = torch.empty([evaluate(d, syms) for d in slot.shape], dtype=DTYPES[DType(slot.dtype)])
     tensor.view(torch.uint8).fill_(1) if tensor.dim() and tensor.numel() else None
-    return tensor
+    return guarded(tensor)
 
 
 def check_plan(formed: Formed, syms: tuple[int, ...] = ()) -> None:

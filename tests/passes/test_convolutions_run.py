@@ -51,6 +51,7 @@ CASES = {
     "depthwise, two each": ((1, 5, 15, 20), (10, 1, 3, 3), {"padding": 1, "groups": 5}),
     "groups": ((2, 16, 14, 14), (16, 4, 3, 3), {"padding": 1, "groups": 4}),
     "one tap, stride 2": ((2, 8, 15, 15), (9, 8, 1, 1), {"stride": 2}),
+    "stride 2, to the input's end": ((2, 4, 9, 9), (6, 4, 3, 3), {"stride": 2}),
     "without padding": ((2, 4, 13, 30), (8, 4, 3, 3), {}),
     "phases in a loop": ((1, 3, 40, 40), (16, 3, 8, 8), {"stride": 8}),
     "more stride than taps": ((1, 3, 61, 61), (16, 3, 2, 2), {"stride": (3, 5)}),
