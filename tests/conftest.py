@@ -1,28 +1,56 @@
-"""What all tests share: one cache folder of their own, so that a kernel is compiled once in the whole session."""
+"""What all tests share: one cache folder of their own, so that a kernel is compiled once in the whole session; the
+stacks of workers that crashed, at the end."""
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
-_folder: str | None = None
+_STACKS = "PYTEST_STACKS"
+_folders: list[str] = []
+_stack: list[IO[str]] = []
 
 
+@pytest.hookimpl(trylast=True)  # behind pytest's own faulthandler
 def pytest_configure(config: pytest.Config) -> None:
     """Neither use nor fill the user's cache; the workers of pytest-xdist inherit the folder."""
-    global _folder
+    worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        _stack.append(open(Path(os.environ[_STACKS], worker["workerid"]), "w"))  # noqa: SIM115  # while it lives
+        faulthandler.enable(_stack[0])
+        return
+    os.environ[_STACKS] = _new_folder()
     if "MLIRDEV_CACHE_DIR" not in os.environ:
-        _folder = os.environ["MLIRDEV_CACHE_DIR"] = tempfile.mkdtemp(prefix="mlirdev-tests-")
+        os.environ["MLIRDEV_CACHE_DIR"] = _new_folder()
+
+
+def _new_folder() -> str:
+    _folders.append(tempfile.mkdtemp(prefix="mlirdev-tests-"))
+    return _folders[-1]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where each worker that crashed was: Python's stacks of its threads."""
+    for path in sorted(Path(os.environ[_STACKS]).iterdir()):
+        stack = path.read_text()
+        if stack:
+            terminalreporter.section(f"{path.name} crashed")
+            terminalreporter.write(stack)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if _folder is not None:
-        shutil.rmtree(_folder, ignore_errors=True)
+    for stack in _stack:
+        faulthandler.disable()
+        stack.close()
+    for folder in _folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
