@@ -3,19 +3,18 @@ import { type ComponentType, createContext, render } from "preact";
 import { useContext } from "preact/hooks";
 import type { Route } from "../router";
 import type { App, View } from "../view";
+import { Takers, TakersContext } from "./keys";
 
 export interface ViewProps {
   app: App;
   route: Route;
-  /** What the view does with keys and "/"; set while rendering. */
-  on: { key?: (key: string) => boolean; filter?: () => boolean };
 }
 
-const Context = createContext<App | null>(null);
+const AppContext = createContext<App | null>(null);
 
 /** The app, in any component below a view. */
 export function useApp(): App {
-  const app = useContext(Context);
+  const app = useContext(AppContext);
   if (!app) throw new Error("outside of a view");
   return app;
 }
@@ -27,20 +26,22 @@ export function component(
   return {
     ...about,
     mount(root, first, app) {
-      const on: ViewProps["on"] = {};
+      const takers = new Takers();
       const draw = (route: Route): void =>
         render(
-          <Context.Provider value={app}>
-            <Component app={app} route={route} on={on} />
-          </Context.Provider>,
+          <AppContext.Provider value={app}>
+            <TakersContext.Provider value={takers}>
+              <Component app={app} route={route} />
+            </TakersContext.Provider>
+          </AppContext.Provider>,
           root,
         );
       draw(first);
       return {
         update: draw,
         unmount: () => render(null, root),
-        key: (key) => on.key?.(key) ?? false,
-        filter: () => on.filter?.() ?? false,
+        key: (key) => takers.key(key),
+        filter: () => takers.filter(),
       };
     },
   };
