@@ -81,7 +81,7 @@ def schema_of(kind: type[Any]) -> dict[str, Any]:
 
 def known_names(kind: str, builtin: Path) -> list[str]:
     """The names that `read_described` finds without a path."""
-    return sorted({path.stem for path in builtin.glob("*.yaml")} | set(_installed(kind)))
+    return sorted({path.stem for path in builtin.glob("*.yaml")} | set(installed(kind)))
 
 
 def nearest(value: object, known: Iterable[object]) -> str:
@@ -97,7 +97,7 @@ def nearest(value: object, known: Iterable[object]) -> str:
 def _find(kind: str, name: str, builtin: Path) -> Path:
     path = Path(name) if is_file(name) else builtin / f"{name}.yaml"
     if not path.exists() and not is_file(name):
-        path = _installed(kind).get(name, path)
+        path = installed(kind).get(name, path)
     if not path.exists():
         names = ", ".join(known_names(kind, builtin))
         raise OptionError(f"no {kind} '{name}'; built in: {names}; or give a .yaml file")
@@ -105,7 +105,7 @@ def _find(kind: str, name: str, builtin: Path) -> Path:
 
 
 @lru_cache
-def _installed(kind: str) -> dict[str, Path]:
+def installed(kind: str) -> dict[str, Path]:
     """The files that other packages bring: an entry point `name = "package"` means `package/name.yaml`."""
     found = {}
     for point in metadata.entry_points(group=f"mlirdev.{kind}s"):
@@ -137,18 +137,29 @@ def _extended(
 
 def _read(kind: str, path: Path) -> tuple[dict[str, Any], dict[KeyPath, str]]:
     try:
-        loader = yaml.SafeLoader(path.read_text())
-        node = loader.get_single_node() or yaml.ScalarNode("tag:yaml.org,2002:null", "")
-        data = loader.construct_document(node)
+        text = path.read_text()
     except OSError as error:
         raise OptionError(f"{kind} {path} can't be read: {error.strerror}") from error
+    described = parse_yaml(kind, path, text)
+    return described.data, dict(described.origins)
+
+
+def parse_yaml(kind: str, path: Path, text: str, list_key: str = "") -> Described:
+    """The mapping in a file's text; with `list_key`, a list may stand for the mapping of that key alone."""
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node() or yaml.ScalarNode("tag:yaml.org,2002:null", "")
+        data = loader.construct_document(node)
     except yaml.YAMLError as error:
         raise OptionError(f"{path}: not YAML: {error}") from error
+    at: KeyPath = ()
+    if isinstance(data, list) and list_key:
+        data, at = {list_key: data}, (list_key,)
     if not isinstance(data, dict):
         raise OptionError(f"{path}: a {kind} file is a mapping of keys to values")
-    origins: dict[KeyPath, str] = {}
-    _note_lines(node, (), path, origins)
-    return data, origins
+    origins: dict[KeyPath, str] = {(list_key,): f"{path}:1"} if at else {}
+    _note_lines(node, at, path, origins)
+    return Described(path.stem, path, data, origins)
 
 
 def _note_lines(node: yaml.Node, at: KeyPath, path: Path, origins: dict[KeyPath, str]) -> None:

@@ -117,6 +117,10 @@ def test_opt_runs_a_pipeline_on_the_standard_input(kernel: str) -> None:
 def test_opt_names_the_nearest_pipeline(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["opt", kernel, "--pipeline", "kernl"]) == 2
     assert "did you mean 'kernel'" in capsys.readouterr().err
+    bad.write_text("pipelines: {graph: graph, kernel: own.yaml, llvm: llvm}\n")
+    (tmp_path / "own.yaml").write_text("steps:\n- {mlir: cse}\n- {mlir: func.func(one-shot-bufferize)}\n")
+    assert run(["target", "validate", str(bad)]) == 1
+    assert "own.yaml:3: pass pipeline" in capsys.readouterr().err
 
 
 def test_opt_skips(kernel: str, tmp_path: Path) -> None:
@@ -153,10 +157,10 @@ def test_opt_dumps_pipelines(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_list_of_upstream_passes_has_every_pass_that_our_pipelines_name() -> None:
     from mlirdev.dump import bare_name
-    from mlirdev.passes.pipeline import load_pipeline, pipeline_names, single_passes
+    from mlirdev.passes.pipeline import load_pipeline, opened, pipeline_names
     from mlirdev.passes.upstream import upstream_names
 
-    steps = [step for name in pipeline_names() for step in single_passes(load_pipeline(name).steps)]
+    steps = [step for name in pipeline_names() for step in opened(load_pipeline(name).steps)]
     assert {bare_name(step.text) for step in steps if step.kind == "mlir"} <= set(upstream_names())
 
 
@@ -283,6 +287,10 @@ def test_targets_are_checked_with_all_mistakes(tmp_path: Path, capsys: pytest.Ca
     bad.write_text("pipelines: {graph: graph, kernel: kernal, llvm: llvm}\n")
     assert run(["target", "validate", str(bad)]) == 1
     assert "did you mean 'kernel'" in capsys.readouterr().err
+    bad.write_text("pipelines: {graph: graph, kernel: own.yaml, llvm: llvm}\n")
+    (tmp_path / "own.yaml").write_text("steps:\n- {mlir: cse}\n- {mlir: func.func(one-shot-bufferize)}\n")
+    assert run(["target", "validate", str(bad)]) == 1
+    assert "own.yaml:3: pass pipeline" in capsys.readouterr().err
 
 
 def test_a_value_of_the_target_is_set(capsys: pytest.CaptureFixture[str]) -> None:

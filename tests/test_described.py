@@ -20,10 +20,10 @@ def test_an_installed_package_brings_a_target(tmp_path: Path, monkeypatch: pytes
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my_chip\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[mlirdev.targets]\ntiny = my_chip\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    described._installed.cache_clear()
+    described.installed.cache_clear()
     try:
         assert "tiny" in target_names()
         assert load_target("tiny").clock_mhz == 100
     finally:
-        described._installed.cache_clear()
+        described.installed.cache_clear()
         load_target.cache_clear()

@@ -9,6 +9,7 @@ import click
 import msgspec
 import yaml
 
+from mlirdev.commands.child import Tell, run_in_child
 from mlirdev.errors import OptionError
 from mlirdev.target import Target, json_schema, load_target, target_names
 
@@ -76,12 +77,18 @@ def schema() -> None:
 
 
 def check(target: Target) -> None:
-    """Raise OptionError where LLVM doesn't know the target, or a pipeline of it is wrong."""
-    from mlirdev.passes.pipeline import load_pipeline
+    """Raise OptionError where LLVM doesn't know the target, or a pipeline of it is wrong: a pass that nobody has, an
+    option, or an anchor that MLIR refuses."""
 
-    resolved(target)
-    for pipeline in target.pipelines.values():
-        load_pipeline(pipeline)
+    def look(tell: Tell) -> None:
+        from mlirdev.passes.pipeline import load_pipeline
+        from mlirdev.passes.texts import check_pipeline
+
+        resolved(target)
+        for pipeline in target.pipelines.values():
+            check_pipeline(load_pipeline(pipeline))
+
+    run_in_child(look)
 
 
 def resolved(target: Target) -> Target:

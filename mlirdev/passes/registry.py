@@ -19,6 +19,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -50,6 +51,17 @@ def pass_names() -> tuple[str, ...]:
     """The names of all passes of ours, without importing any."""
     marked = (p.stem for p in sorted(FOLDER.glob("*.py")) if "\nNAME = " in p.read_text())
     return tuple(stem.replace("_", "-") for stem in marked)
+
+
+def installed_passes() -> Mapping[str, str]:
+    """The passes that other packages bring, entry points of the group "mlirdev.passes": "package.module:function" by
+    name."""
+    return _installed_passes()
+
+
+@lru_cache
+def _installed_passes() -> dict[str, str]:
+    return {point.name: point.value for point in metadata.entry_points(group="mlirdev.passes")}
 
 
 @lru_cache

@@ -17,10 +17,10 @@ from torch_mlir import ir
 from torch_mlir.dialects.transform import interpreter
 from torch_mlir.passmanager import PassManager
 
-from mlirdev.errors import MlirdevError, OptionError, PassError
+from mlirdev.errors import MlirdevError, PassError
 from mlirdev.events import ComingPass, Observer, announce, no_observer, replacement
 from mlirdev.override import put_in_place
-from mlirdev.passes.pipeline import Pipeline, Step, load_pipeline, single_passes
+from mlirdev.passes.pipeline import Pipeline, Step, load_pipeline, opened
 from mlirdev.passes.registry import check_options
 from mlirdev.target import Target
 
@@ -85,7 +85,7 @@ def check_steps(steps: tuple[Step, ...]) -> None:
         try:
             PassManager.parse(_on_module(step.text))
         except ValueError as error:
-            raise OptionError(f"pass pipeline '{step.text}': {str(error).strip()}") from error
+            raise step.error(f"pass pipeline '{step.text}': {str(error).strip()}") from error
 
 
 def check_legal(module: ir.Module, pipeline: Pipeline, stage: str) -> None:
@@ -123,7 +123,7 @@ def _merged(steps: tuple[Step, ...]) -> Iterator[Step]:
 
 def _announced(module: ir.Module, pipeline: Pipeline, stage: str, observe: Observer) -> tuple[Step, ...]:
     """The steps pass by pass, after telling the observer what is coming."""
-    steps = single_passes(pipeline.steps)
+    steps = opened(pipeline.steps)
     coming = tuple(ComingPass(step.kind, step.text, step.options) for step in steps)
     put_in_place(module, replacement(observe, stage, "input"))
     announce(observe, stage, coming, pipeline.legal, lambda: module_text(module))

@@ -1,5 +1,6 @@
 """The stages on MLIR text instead of modules, for the command line: what `mlirdev opt` and `mlirdev compile` call.
 
+check_pipeline      is there every pass, on an op that it takes?
 transform_text      any text ─ pipeline ─► text
 kernels_of_text     a whole graph's text (linalg on tensors) ─► its kernels
 kernel_of_text      one kernel's text ─► KernelSource
@@ -17,12 +18,18 @@ from mlirdev.passes.kernel_source import KernelSource, kernel_key
 from mlirdev.passes.lower import kernel_context, parse, to_llvm_ir
 from mlirdev.passes.ops import kernel_function
 from mlirdev.passes.pipeline import Pipeline
-from mlirdev.passes.runner import run_pipeline
+from mlirdev.passes.runner import check_steps, run_pipeline
 from mlirdev.passes.sizes import DIMS
 from mlirdev.plan import BufferParam, DimParam, Param, ScalarParam, Signature
 from mlirdev.target import Target
 
 _DTYPES = {dtype.builtin: dtype for dtype in reversed(DType)}
+
+
+def check_pipeline(pipeline: Pipeline) -> None:
+    """Raise OptionError, with the step's line, for a pass that nobody has, or not on such an op."""
+    with kernel_context():
+        check_steps(pipeline.steps)
 
 
 def transform_text(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,13 +12,13 @@ import yaml
 from torch_mlir import ir
 from torch_mlir.passmanager import PassManager
 
-from mlirdev.passes.registry import FOLDER, list_passes
+from mlirdev.passes.registry import FOLDER, PassInfo, find_function, installed_passes, list_passes
 
 
 @dataclass(frozen=True, slots=True)
 class PassRow:
     """A pass for the list. `options` are names with their defaults as text; `anchor` is the op that it runs on, or
-    "any"; `whose` is ours or upstream."""
+    "any"; `whose` is ours, upstream, or the package that brings it."""
 
     name: str
     help: str
@@ -38,14 +38,21 @@ class PassRow:
 
 
 def all_passes() -> tuple[PassRow, ...]:
-    """Ours, then MLIR's and torch-mlir's, each in order of name."""
-    ours = tuple(
-        PassRow(p.name, p.help, tuple((k, str(v)) for k, v in p.options.items()), "builtin.module", "ours")
-        for p in list_passes()
-    )
+    """Ours, then those of installed packages, then MLIR's and torch-mlir's, each in order of name."""
+    ours = tuple(_row(p, "ours") for p in list_passes())
+    theirs = tuple(_python_row(name, reference) for name, reference in installed_passes().items())
     with ir.Context():
         upstream = tuple(_upstream_row(name, text) for name, text in upstream_names().items())
-    return ours + upstream
+    return ours + theirs + upstream
+
+
+def _row(info: PassInfo, whose: str) -> PassRow:
+    options = tuple((name, str(default)) for name, default in info.options.items())
+    return PassRow(info.name, info.help, options, "builtin.module", whose)
+
+
+def _python_row(name: str, reference: str) -> PassRow:
+    return _row(replace(find_function(reference), name=name), reference.partition(":")[0])
 
 
 @lru_cache

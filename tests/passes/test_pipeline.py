@@ -45,6 +45,26 @@ steps:
     assert pipeline.steps[3].text == str(tmp_path / "own.mlir")
 
 
+def test_edits_of_another_pipeline(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text("legal: [llvm]\nsteps: [{mlir: 'func.func(cse,canonicalize),cse'}]")
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        """
+extends: base
+edits:
+- {before: canonicalize, steps: [{mlir: symbol-dce}]}
+- {after: 'cse#2', steps: [{mlir: strip-debuginfo}, {mlir: inline}]}
+- {remove: 'cse#1'}
+- {replace: inline, steps: [{mlir: sccp}]}
+"""
+    )
+    pipeline = load_pipeline(str(file))
+    assert [step.name for step in pipeline.steps] == ["symbol-dce", "canonicalize", "cse", "strip-debuginfo", "sccp"]
+    assert pipeline.steps[1].text == "func.func(canonicalize)"
+    assert pipeline.legal == ("llvm",)
+    assert pipeline.steps[0].origin == f"{file}:4"
+
+
 def test_edited_file_is_read_again(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text("- mlir: cse")
@@ -56,15 +76,23 @@ def test_edited_file_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- pass", "must be a mapping"),
+        ("- pass", r"bad.yaml:1: 'steps.0' is 'pass', and must be of type object"),
         ("- {pass: cse, mlir: cse}", "exactly one of"),
         ("- {pas: cse}", "unknown key 'pas'; did you mean 'pass'"),
-        ("{step: []}", "list of steps"),
+        ("{step: []}", "unknown key 'step'; did you mean 'steps'"),
         ("{steps: [], legl: []}", "unknown key 'legl'; did you mean 'legal'"),
-        ("steps: [", "isn't YAML"),
+        ("steps: [", "not YAML"),
         ("- transform: generalise_data_movement.mlir", "did you mean 'generalize_data_movement.mlir'"),
         (f"- {{pass: {PIN}, options: {{rows: 1}}}}", "no option 'rows'"),
-        ("- {mlir: cse, options: {rows: 1}}", "takes no options here"),
+        ("- {mlir: cse}\n- {mlir: cse, options: {rows: 1}}", "bad.yaml:2: step 'mlir: cse' takes no options here"),
+        ("help: nothing", "holds a list of steps"),
+        ("steps: []\nedits: [{remove: cse}]", "bad.yaml:2: `edits` need `extends`"),
+        ("extends: kernel\nsteps: [{mlir: cse}]", "bad.yaml:2: a pipeline that extends another has `edits`"),
+        ("extends: kernel\nedits:\n- {before: canonicalise}", "bad.yaml:3: an edit of kind 'before' needs `steps`"),
+        ("extends: kernel\nedits:\n- {remove: csx}", "bad.yaml:3: no pass 'csx' in it; did you mean 'cse'"),
+        ("extends: kernel\nedits:\n- {remove: cse}", r"'cse' stands \d+ times in it; say which, as in cse#1"),
+        ("extends: kernel\nedits:\n- {remove: 'cse#99'}", "there is no 'cse#99'"),
+        ("extends: bad", "includes itself"),
         ("- pipeline: bad", "includes itself"),
         ("- pipeline: grph", "no pipeline 'grph'; did you mean 'graph'"),
     ],
