@@ -97,7 +97,6 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return structs.replace(self, llvm=structs.replace(self.llvm, **changes))
 
 
-@lru_cache
 def load_target(name: str, *assignments: str) -> Target:
     """The target of this built-in or installed name or YAML file, with "key.key=value" assigned on top.
 

@@ -26,4 +26,3 @@ def test_an_installed_package_brings_a_target(tmp_path: Path, monkeypatch: pytes
         assert load_target("tiny").clock_mhz == 100
     finally:
         described.installed.cache_clear()
-        load_target.cache_clear()

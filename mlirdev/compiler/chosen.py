@@ -46,7 +46,6 @@ def needs_this_process(target: Target) -> bool:
     return any(step.kind == "python" and step.text.startswith(f"{_MAIN}:") for step in _steps(target))
 
 
-@lru_cache
 def _resolved(name: str, *assignments: str) -> Target:
     return resolve_target(load_target(name, *assignments))
 
