@@ -81,9 +81,9 @@ class _Keep:
 
 
 def _diff(names: Sequence[str], pipelines: Sequence[Pipeline], texts: Sequence[list[str]] | None) -> PipelineDiff:
-    from mlirdev.passes.pipeline import single_passes
+    from mlirdev.passes.pipeline import opened
 
-    ours, theirs = ([str(step) for step in single_passes(pipeline.steps)] for pipeline in pipelines)
+    ours, theirs = ([str(step) for step in opened(pipeline.steps)] for pipeline in pipelines)
     pairs = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if tag == "equal":
