@@ -17,14 +17,13 @@ import msgspec
 from mlirdev import schema
 from mlirdev.explore.facts import GraphDetail, GraphFacts, graph_detail, graph_facts, lines_of_nodes
 from mlirdev.explore.figures import Figure, key_figures
+from mlirdev.explore.page_links import PageLinks
+from mlirdev.explore.page_passes import Passes
 from mlirdev.explore.record import Record
 from mlirdev.explore.roofline import Work, launch_work
-from mlirdev.explore.steps import Step, file_number, steps
+from mlirdev.explore.steps import file_number
 from mlirdev.explore.summary import Summary, summarise
 from mlirdev.explore.timeline import Timeline
-
-# A longer line is a constant that nobody reads; it would only make the page slow.
-LONGEST_LINE = 20_000
 
 
 @dataclass(frozen=True)
@@ -131,18 +130,6 @@ class KernelPage:
 
 
 @dataclass(frozen=True)
-class Passes:
-    """An owner's passes with their texts. Step k has text `text_of[k]` (-1: left out, `cut` says why). A text is a
-    list of ranges of `lines`: start, count, start, count, …, since the texts of an owner share most lines."""
-
-    steps: list[Step]
-    text_of: list[int]
-    texts: list[list[int]]
-    lines: list[str]
-    cut: str
-
-
-@dataclass(frozen=True)
 class Blobs:
     """The page's blobs by name; `graph` stands for graph/NAME, and so on."""
 
@@ -150,6 +137,7 @@ class Blobs:
     graph: GraphPage
     kernel: KernelPage
     passes: Passes
+    links: PageLinks
     sources: dict[str, str]
     timeline: Timeline
 
@@ -212,65 +200,6 @@ def graph_text(graph: schema.Graph) -> str:
     inputs = [f"v{i}: {spec}" for i, spec in enumerate(graph.inputs)]
     nodes = [f"{node.text}  -> {', '.join(node.results)}" for node in graph.nodes]
     return "\n".join([*inputs, *nodes, f"return {', '.join(f'v{output}' for output in graph.outputs)}"]) + "\n"
-
-
-def passes_page(record: Record, owner: str, most: int) -> Passes:
-    """An owner's passes, and their texts as far as `most` bytes of distinct lines allow."""
-    found = record.passes.get(owner, [])
-    pool = TextPool(most)
-    text_of = [pool.add(record.text(step)) for step in found]
-    return Passes(steps(record, owner), text_of, pool.texts, list(pool.lines), pool.cut)
-
-
-class TextPool:
-    """Texts, each as ranges of lines that all of them share."""
-
-    def __init__(self, most: int) -> None:
-        self.lines: dict[str, int] = {}
-        self.texts: list[list[int]] = []
-        self._known: dict[str, int] = {}
-        self._most = most
-        self._nbytes = 0
-        self._left_out = 0
-        self._shortened = 0
-
-    def add(self, text: str) -> int:
-        """The text's number, or -1 where it is left out."""
-        if text in self._known:
-            return self._known[text]
-        if self._nbytes > self._most:
-            self._left_out += 1
-            return -1
-        self.texts.append(self._ranges(text.removesuffix("\n").split("\n")))
-        return self._known.setdefault(text, len(self.texts) - 1)
-
-    @property
-    def cut(self) -> str:
-        """What isn't there, in words."""
-        said = []
-        if self._left_out:
-            said.append(f"{self._left_out:,} texts are left out of this page, which holds {self._most:,} bytes of each")
-        if self._shortened:
-            said.append(f"{self._shortened:,} lines are cut after {LONGEST_LINE:,} characters")
-        return "; ".join(said) + "; the files have them whole" if said else ""
-
-    def _ranges(self, lines: list[str]) -> list[int]:
-        ranges: list[int] = []
-        for line in lines:
-            number = self._number(line)
-            if ranges and ranges[-2] + ranges[-1] == number:
-                ranges[-1] += 1
-            else:
-                ranges += (number, 1)
-        return ranges
-
-    def _number(self, line: str) -> int:
-        if len(line) > LONGEST_LINE:
-            line = f"{line[:LONGEST_LINE]} … {len(line) - LONGEST_LINE:,} more characters"
-            self._shortened += line not in self.lines
-        if line not in self.lines:
-            self._nbytes += len(line)
-        return self.lines.setdefault(line, len(self.lines))
 
 
 def json_schema() -> dict[str, Any]:

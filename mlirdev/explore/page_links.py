@@ -1,4 +1,4 @@
-"""What the page needs to go from a Python line to the instruction and back: the relation of links.py as plain data.
+"""What the page needs to go from a Python line to the instruction and back: the relation of `links.py` as plain data.
 
 places ─ ways (of a graph) ─ nodes ─ launches of its plan ─ ordinals of a kernel ─ page_stages.py
 """
@@ -12,6 +12,16 @@ import msgspec
 from mlirdev import schema
 from mlirdev.explore.links import Links
 from mlirdev.explore.record import Record
+
+
+class Spot(msgspec.Struct, frozen=True):
+    """A line of the user's program; `seconds` are those of launches, each shared by the lines of its nodes in
+    proportion to their number."""
+
+    file: str
+    line: int
+    function: str
+    seconds: float
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -49,37 +59,27 @@ class RunLinks(msgspec.Struct, frozen=True):
 
 
 class PageLinks(msgspec.Struct, frozen=True):
-    """See the module's docstring. `places` are (place in `files`, line, function). `seconds` are those of each place:
-    a launch's time, shared by the places of its nodes in proportion to their number. `gone` has, of each owner, the
-    ordinals that were gone before its last pass, with the number of the pass after which they were."""
+    """See the module's docstring."""
 
-    files: list[str]
-    texts: list[str]
-    places: list[tuple[int, int, str]]
-    seconds: list[float]
+    places: list[Spot]
     ways: list[Way]
     graphs: dict[str, GraphLinks]
     runs: list[RunLinks]
-    gone: dict[str, dict[int, int]]
 
 
 def page_links(links: Links) -> PageLinks:
     """The relation of a record."""
     record = links.record
     places = {place: n for n, place in enumerate(dict.fromkeys(p for way in record.lines.values() for p in way.places))}
-    files = {file: n for n, file in enumerate(dict.fromkeys([*record.sources, *(place.file for place in places)]))}
     ways = [
         Way(way.id, way.graph, [places[way.places[index]] for index in way.file_lines]) for way in record.lines.values()
     ]
+    seconds = _seconds(record, ways, len(places))
     return PageLinks(
-        list(files),
-        [record.sources.get(file, "") for file in files],
-        [(files[place.file], place.line, place.function) for place in places],
-        _seconds(record, ways, len(places)),
+        [Spot(place.file, place.line, place.function, seconds[n]) for place, n in places.items()],
         ways,
         {name: _graph(links, graph) for name, graph in record.graphs.items()},
         _runs(record),
-        {owner: gone for owner in record.passes if (gone := _gone(links, owner))},
     )
 
 
@@ -119,9 +119,3 @@ def _seconds(record: Record, ways: list[Way], count: int) -> list[float]:
         for node in nodes:
             total[places[node]] += launch.seconds / len(nodes)
     return total
-
-
-def _gone(links: Links, owner: str) -> dict[int, int]:
-    passes = links.stages(owner)
-    last = len(passes) - 1
-    return {ordinal: passes[seen + 1].index for ordinal, seen in links.last_seen(owner).items() if seen < last}

@@ -17,7 +17,10 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from mlirdev.explore.page import graph_page, kernel_page, kernel_uses, page, passes_page
+from mlirdev.explore.links import Links
+from mlirdev.explore.page import graph_page, kernel_page, kernel_uses, page
+from mlirdev.explore.page_links import page_links
+from mlirdev.explore.page_passes import passes_page
 from mlirdev.explore.record import Record, load_record
 from mlirdev.explore.timeline import timeline
 
@@ -62,8 +65,10 @@ def blobs_of(record: Record) -> Iterator[tuple[str, Any]]:
     uses = kernel_uses(record)
     for name in record.kernels:
         yield f"kernel/{name}", kernel_page(record, name, uses[name])
+    links = Links(record)
     for owner in record.passes:
-        yield f"passes/{owner}", passes_page(record, owner, MOST_TEXT)
+        yield f"passes/{owner}", passes_page(links, owner, MOST_TEXT)
+    yield "links", page_links(links)
     yield "sources", record.sources
     yield "timeline", timeline(record, opening.summary.program.wall_s)
 

@@ -10,7 +10,7 @@ from mlirdev import schema
 from mlirdev.explore.irtext import language_of, without_locations
 from mlirdev.explore.links import Links
 from mlirdev.explore.page_links import PlannedLaunch, RunLinks, Way, page_links
-from mlirdev.explore.page_stages import Stages, StageText, pack_stages
+from mlirdev.explore.page_passes import LONGEST_LINE, Passes, TextPool, passes_page
 from mlirdev.explore.record import Record
 from tests.explore.compiled import HEADER
 
@@ -80,52 +80,65 @@ def links(tmp_path: Path) -> Links:
     return Links(record)
 
 
-def unpacked(stages: Stages, text: StageText) -> list[tuple[str, list[int] | None]]:
-    """A stage's lines and what they stand for."""
-    table = stages.lines.split("\n")
-    lines = [line for start, count in zip(*[iter(text.runs)] * 2, strict=True) for line in table[start : start + count]]
-    marks = [stages.sets[place] for place, count in zip(*[iter(text.marks)] * 2, strict=True) for _ in range(count)]
-    return list(zip(lines, marks, strict=True))
+def unpacked(passes: Passes, text: int) -> list[tuple[str, list[int] | None]]:
+    """A text's lines and what they stand for."""
+    ranges, repeats = (zip(*[iter(pairs)] * 2, strict=True) for pairs in (passes.texts[text], passes.marks[text]))
+    lines = [line for start, count in ranges for line in passes.lines[start : start + count]]
+    return list(zip(lines, [passes.sets[place] for place, count in repeats for _ in range(count)], strict=True))
 
 
-def test_a_stage_is_its_lines_and_what_they_stand_for(links: Links):
-    stages = pack_stages(links, "kernels/k")
-    assert stages.lines.split("\n") == [
+def test_a_text_is_its_lines_and_what_they_stand_for(links: Links):
+    passes = passes_page(links, "kernels/k", 10_000)
+    assert passes.lines == [
         "module {",
         "  %0 = math.exp %a : f32",
         "  %1 = arith.negf %0 : f32",
         "}",
         "  %1 = math.exp %0 : f32",
     ]
-    assert stages.sets == [[], [0], [1]]
-    assert stages.text_of == [0, 0, 1, 2]
-    assert stages.texts == [
-        StageText([0, 4], [0, 1, 1, 1, 2, 1, 0, 1]),
-        StageText([0, 2, 4, 1, 3, 1], [0, 1, 1, 2, 0, 1]),
-        StageText([0, 4], [0, 1, 1, 2, 0, 1]),
-    ]
+    assert passes.sets == [[], [0], [1]]
+    assert passes.text_of == [0, 0, 1, 2]
+    assert passes.texts == [[0, 4], [0, 2, 4, 1, 3, 1], [0, 4]]
+    assert passes.marks == [[0, 1, 1, 1, 2, 1, 0, 1], [0, 1, 1, 2, 0, 1], [0, 1, 1, 2, 0, 1]]
 
 
-def test_packed_stages_are_the_texts_without_locations(links: Links):
-    for owner, passes in links.record.passes.items():
-        stages = pack_stages(links, owner)
-        for of, place in zip(passes, stages.text_of, strict=True):
-            lines = "\n".join(line for line, _ in unpacked(stages, stages.texts[place]))
+def test_texts_are_those_of_the_files_without_locations(links: Links):
+    for owner, found in links.record.passes.items():
+        passes = passes_page(links, owner, 10_000)
+        for of, text in zip(found, passes.text_of, strict=True):
+            lines = "\n".join(line for line, _ in unpacked(passes, text))
             assert lines == without_locations(links.record.text(of), language_of(of.file)).rstrip("\n")
 
 
 def test_commands_come_from_the_heads_of_files(links: Links):
-    assert pack_stages(links, "graphs/g").commands == [
+    assert passes_page(links, "graphs/g", 10_000).commands == [
         "",
         "mlirdev opt 001-linalg-import.mlir --pipeline dispatch.yaml",
     ]
 
 
+def test_ordinals_that_are_gone_say_since_when(links: Links):
+    assert passes_page(links, "graphs/g", 10_000).gone == {1: 1}
+    assert passes_page(links, "kernels/k", 10_000).gone == {1: 2}
+
+
+def test_what_is_too_much_is_left_out_with_a_word():
+    pool = TextPool(most=100)
+    texts = [[("x" * 101, (1,))], [("y", None)], [("x" * 101, (1,))], [("x" * 101, (2,))]]
+    assert [pool.add(text) for text in texts] == [0, -1, 0, -1]
+    assert pool.cut.startswith("2 texts are left out")
+
+
+def test_a_long_line_is_cut_with_a_word():
+    pool = TextPool(most=1_000_000)
+    pool.add([("x" * (LONGEST_LINE + 5), None)])
+    assert next(iter(pool.lines)).endswith("… 5 more characters")
+    assert "1 lines are cut" in pool.cut
+
+
 def test_the_relation_as_data(links: Links):
     data = page_links(links)
-    assert data.files == ["a.py", "b.py"]
-    assert data.texts == ["x = 1\n", ""]
-    assert data.places == [(0, 5, "f"), (0, 6, "f")]
+    assert [(place.file, place.line, place.function) for place in data.places] == [("a.py", 5, "f"), ("a.py", 6, "f")]
     assert data.ways == [Way(7, "g", [0, 1, 1])]
     assert data.graphs["g"].nodes == ["text 0", "text 1", "text 2"]
     assert data.graphs["g"].launches == [PlannedLaunch("k", [0, 2])]
@@ -134,8 +147,4 @@ def test_the_relation_as_data(links: Links):
 
 
 def test_a_launch_gives_its_time_to_the_lines_of_its_nodes(links: Links):
-    assert page_links(links).seconds == [0.125, 0.125]
-
-
-def test_ordinals_that_are_gone_say_since_when(links: Links):
-    assert page_links(links).gone == {"graphs/g": {1: 1}, "kernels/k": {1: 2}}
+    assert [place.seconds for place in page_links(links).places] == [0.125, 0.125]

@@ -6,6 +6,7 @@
 export interface Blobs {
   graph: GraphPage;
   kernel: KernelPage;
+  links: PageLinks;
   page: Page;
   passes: Passes;
   sources: {
@@ -134,6 +135,63 @@ export interface KernelUse {
   ops: string[];
   seconds: number;
   times: number;
+}
+/**
+ * See the module's docstring.
+ */
+export interface PageLinks {
+  graphs: {
+    [k: string]: GraphLinks;
+  };
+  places: Spot[];
+  runs: RunLinks[];
+  ways: Way[];
+}
+/**
+ * A graph's nodes as texts, its plan, and the fate, in words, of each node that no launch computes.
+ */
+export interface GraphLinks {
+  fates: {
+    [k: string]: string;
+  };
+  launches: PlannedLaunch[];
+  nodes: string[];
+}
+/**
+ * A launch of a plan: `kernel` is empty on the host, `nodes[k]` is the node behind ordinal k.
+ */
+export interface PlannedLaunch {
+  kernel: string;
+  nodes: number[];
+}
+/**
+ * A line of the user's program; `seconds` are those of launches, each shared by the lines of its nodes in
+ * proportion to their number.
+ */
+export interface Spot {
+  file: string;
+  function: string;
+  line: number;
+  seconds: number;
+}
+/**
+ * A run, with the seconds of each launch of its plan: null where it didn't come to that.
+ */
+export interface RunLinks {
+  at: number;
+  cause: string;
+  graph: string;
+  number: number;
+  seconds: (number | null)[];
+  way: number;
+}
+/**
+ * A way in which the program reached a graph: of each of its nodes, the place.
+ */
+export interface Way {
+  graph: string;
+  id: number;
+  places: number[];
 }
 /**
  * What the page opens with. `sources` are the files whose text there is, `notes` say what was left out.
@@ -407,10 +465,20 @@ export interface Wait {
 /**
  * An owner's passes with their texts. Step k has text `text_of[k]` (-1: left out, `cut` says why). A text is a
  * list of ranges of `lines`: start, count, start, count, …, since the texts of an owner share most lines.
+ *
+ * `marks` says what a text's lines stand for: place in `sets`, count of lines, place, count, …; a set is null for a
+ * line without ops. `gone` has each ordinal of which nothing is left at the end, with the number of the first step
+ * without it. `commands` say, for each step, how to go on from its file.
  */
 export interface Passes {
+  commands: string[];
   cut: string;
+  gone: {
+    [k: string]: number;
+  };
   lines: string[];
+  marks: number[][];
+  sets: (number[] | null)[];
   steps: Step[];
   text_of: number[];
   texts: number[][];
