@@ -63,7 +63,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["nosuch"], 2, "No such command"),
         (["opt", "no/such.mlir", "--pipeline", "kernel"], 2, "can't be read"),
-        (["opt", "x.mlir"], 2, "--pass-pipeline"),
+        (["opt", __file__], 2, "--pass-pipeline"),
         (["target", "show", "hots"], 2, "built in: "),
         (["compile", "x", "--from", "ll", "--to", "kernel"], 2, "doesn't come after"),
         (["repro", "no-such-folder"], 2, "does not exist"),
@@ -130,8 +130,10 @@ def test_opt_skips(kernel: str, tmp_path: Path) -> None:
 def test_opt_prints_what_changed_and_times(kernel: str) -> None:
     passes = "--pass-pipeline=func.func(cse,linalg-generalize-named-ops,cse)"
     done = python("opt", kernel, passes, "--mlir-print-ir-after-change", "--mlir-timing")
-    assert done.stderr.count("IR Dump After") == 2
-    assert done.stderr.count(" ms  ") == 3
+    assert done.stderr.count("IR Dump After") == 1
+    assert "loc(" not in done.stderr
+    assert done.stderr.count("func.func(cse)\n") == 2
+    assert "100.0%)  Total" in done.stderr
 
 
 def test_opt_lists_ours_and_upstreams(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,11 @@ class Stage:
     step: Step
     text: str
 
+    @property
+    def pipeline(self) -> Path:
+        """The file of the stage's pipeline."""
+        return self.folder / f"{self.step.stage}.yaml"
+
 
 @dataclass(frozen=True)
 class Input:

@@ -85,7 +85,9 @@ def check_steps(steps: tuple[Step, ...]) -> None:
         try:
             PassManager.parse(_on_module(step.text))
         except ValueError as error:
-            raise step.error(f"pass pipeline '{step.text}': {str(error).strip()}") from error
+            said = "; ".join(line for line in str(error).splitlines() if line)
+            message = f"pass pipeline '{step.text}': {said}; `mlirdev opt --list` shows passes and options"
+            raise step.error(message) from error
 
 
 def check_legal(module: ir.Module, pipeline: Pipeline, stage: str) -> None:

@@ -9,6 +9,8 @@ llvm_ir_of_text     LLVM dialect ─► LLVM IR text
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from torch_mlir import ir
 
 from mlirdev.dtypes import DType
@@ -32,19 +34,45 @@ def check_pipeline(pipeline: Pipeline) -> None:
         check_steps(pipeline.steps)
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How text is read and printed: as the flags of mlir-opt say that have these names."""
+
+    debuginfo: bool = False
+    op_generic: bool = False
+    local_scope: bool = False
+    elide_elements_above: int | None = None
+    allow_unregistered_dialect: bool = False
+
+    def printed(self, module: ir.Module) -> str:
+        """The module's text in this form."""
+        return str(
+            module.operation.get_asm(
+                enable_debug_info=self.debuginfo,
+                print_generic_op_form=self.op_generic,
+                use_local_scope=self.local_scope,
+                large_elements_limit=self.elide_elements_above,
+            )
+        )
+
+
 def transform_text(
     text: str,
     pipeline: str | Pipeline,
     target: Target,
     observe: Observer = no_observer,
     stage: str = "opt",
-    locations: bool = False,
+    form: Form = Form(),
 ) -> str:
     """The text after a pipeline. Raises OptionError for a wrong pipeline, PassError for what doesn't parse or fails."""
-    with kernel_context(), ir.Location.unknown():
-        module = parse(text)
-        run_pipeline(module, pipeline, target, observe, stage=stage)
-        return str(module.operation.get_asm(enable_debug_info=locations))
+    with kernel_context() as context, ir.Location.unknown():
+        context.allow_unregistered_dialects = form.allow_unregistered_dialect
+        try:
+            module = parse(text)
+            run_pipeline(module, pipeline, target, observe, stage=stage)
+            return form.printed(module)
+        finally:
+            context.allow_unregistered_dialects = False
 
 
 def kernels_of_text(text: str, target: Target) -> tuple[KernelSource, ...]:

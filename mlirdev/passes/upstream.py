@@ -12,7 +12,16 @@ import yaml
 from torch_mlir import ir
 from torch_mlir.passmanager import PassManager
 
-from mlirdev.passes.registry import FOLDER, PassInfo, find_function, installed_passes, list_passes
+from mlirdev.passes.registry import (
+    FOLDER,
+    PassInfo,
+    declared_options,
+    find_function,
+    installed_passes,
+    list_passes,
+)
+from mlirdev.passes.runner import check_steps
+from mlirdev.passes.steps import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,28 @@ def upstream_names() -> dict[str, str]:
     return found
 
 
+def in_full(step: Step) -> Step:
+    """The step with the value of every option written out. Raises OptionError for a pass that there isn't."""
+    if step.kind == "pass":
+        options = {**declared_options(step.text), **dict(step.options)}
+        return replace(step, options=tuple(sorted(options.items())))
+    if step.kind != "mlir":
+        return step
+    with ir.Context():
+        check_steps((step,))
+        printed = str(PassManager.parse(f"builtin.module({step.text})"))
+    text = re.sub(r" {2,}", " ", printed).replace("{ ", "{")
+    return replace(step, text=text.removeprefix("builtin.module(").removesuffix(")"))
+
+
+def anchored(name: str, options: str = "") -> str:
+    """An upstream pass as text that runs on a module: on each op that it is restricted to, as mlir-opt's flags do."""
+    text = f"{name}{{{options}}}" if options else name
+    with ir.Context():
+        anchor = _anchor(name)
+    return text if anchor in ("any", "builtin.module") else f"{anchor}({text})"
+
+
 def _upstream_row(name: str, text: str) -> PassRow:
     printed = str(PassManager.parse(f"any({name})"))
     return PassRow(name, text or _words(name), _options(printed), _anchor(name), "upstream")
@@ -74,8 +105,21 @@ def _options(printed: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in words)
 
 
+# Passes on functions of which MLIR says so only when they run.
+# fmt: off
+_ON_FUNCTIONS = frozenset([
+    "affine-simplify-min-max", "convert-affine-for-to-gpu", "convert-arm-sme-to-llvm", "shard-partition",
+    "sharding-propagation", "static-memory-planner-analysis", "torch-convert-custom-quant-op",
+    "torch-finalizing-backend-type-conversion", "torch-finalizing-backend-type-conversion-for-stablehlo",
+    "torch-unpack-quant-tensor", "tosa-to-linalg", "tosa-to-linalg-named",
+])
+# fmt: on
+
+
 def _anchor(name: str) -> str:
     """What the pass is restricted to: MLIR says so when it is put on a module."""
+    if name in _ON_FUNCTIONS:
+        return "func.func"
     try:
         PassManager.parse(f"builtin.module({name})")
     except ValueError as error:
