@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,6 +46,20 @@ def _autoload() -> None:
     from mlirdev import backend
 
     backend.autoload()
+    if options.explore:
+        _explore_or_warn()
+
+
+def _explore() -> None:
+    """Begin or end a record, as the option `explore` says. By name: what imports go down to is all below it."""
+    importlib.import_module("mlirdev.explore.recording").follow_option()
+
+
+def _explore_or_warn() -> None:
+    try:
+        _explore()
+    except Exception as error:
+        warnings.warn(f"no record is made: {error}", stacklevel=2)
 
 
 def __getattr__(name: str) -> Any:
@@ -68,5 +83,6 @@ def _must_attach() -> bool:
 # The names that submodules share must be the public objects from the start.
 for _name in ("options", "explain"):
     __getattr__(_name)
+importlib.import_module("mlirdev.options").watch("explore", _explore)
 if _must_attach():
     _autoload()

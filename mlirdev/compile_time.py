@@ -23,20 +23,35 @@ STAGES: dict[str, str] = {
     "optimise": "LLVM's passes",
     "codegen": "machine code",
     "link": "objects into this process",
+    "watching": "stages printed and kept for a dump or a record",
 }
 
 _lock = threading.Lock()
 _seconds: dict[str, float] = {}
+# What `apart` took in this process so far.
+_apart = [0.0]
 
 
 @contextmanager
 def spent(stage: str) -> Iterator[None]:
-    """Count the time inside as the stage's."""
+    """Count the time inside as the stage's, but for what is `apart`."""
+    start, before = time.perf_counter(), _apart[0]
+    try:
+        yield
+    finally:
+        add({stage: time.perf_counter() - start - (_apart[0] - before)})
+
+
+@contextmanager
+def apart(stage: str) -> Iterator[None]:
+    """Count the time inside as this stage's, and not as that of the stage around it."""
     start = time.perf_counter()
     try:
         yield
     finally:
-        add({stage: time.perf_counter() - start})
+        seconds = time.perf_counter() - start
+        _apart[0] += seconds
+        add({stage: seconds})
 
 
 def add(seconds: Mapping[str, float]) -> None:

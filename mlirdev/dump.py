@@ -92,17 +92,20 @@ class DumpObserver:
         """Keep what is coming, write it as a pipeline file, and write the IR before the first pass."""
         self._stage, self._coming, self._done = stage, coming, 0
         (self._folder / f"{stage}.yaml").write_text(pipeline_yaml(coming, legal))
-        self._write(stage, "input", "before the first pass", text())
+        self._keep(stage, "input", "before the first pass", text(), 0.0)
 
     def __call__(self, stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
         if stage != self._stage:
             self._stage, self._coming = stage, ()
         self._done += 1
         count = f" {self._done} of {len(self._coming)}" if self._coming else ""
-        self._write(stage, pass_name, f"after pass{count}: {pass_name}", text())
+        self._keep(stage, pass_name, f"after pass{count}: {pass_name}", text(), seconds)
 
-    def _write(self, stage: str, pass_name: str, what: str, text: str) -> None:
-        file = self._names.take(stage, pass_name)
+    def _keep(self, stage: str, pass_name: str, what: str, text: str, seconds: float) -> None:
+        """Keep the IR after a pass ("input": before the first)."""
+        self._write(self._names.take(stage, pass_name), stage, what, text)
+
+    def _write(self, file: str, stage: str, what: str, text: str) -> None:
         head = (f"stage {stage}, {what}", *self._commands(file, stage, text), _HASH + _hash(text))
         comment = COMMENTS[Path(file).suffix]
         lines = [f"{comment} {line}" for part in head for line in part.splitlines()]

@@ -8,7 +8,7 @@ compiling happens in other processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -34,7 +34,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Flush(Event):
-    """A stream's trace was launched. `cause` is one word: value, sync, step, limit, cross_stream, event, mode…"""
+    """A stream's trace was launched. `cause` is one word: value, sync, step, limit, cross_stream, event, mode…
+    `lines()` are those of the graph's nodes."""
 
     cause: str = ""
     nodes: int = 0
@@ -44,6 +45,7 @@ class Flush(Event):
     launches: int = 0
     record_s: float = 0.0
     launch_s: float = 0.0
+    lines: Callable[[], Sequence[SourceLine | None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,12 @@ class SpecMiss(Event):
 
 @dataclass(frozen=True, slots=True)
 class GraphCompiled(Event):
-    """A graph missed the graph cache. `reason` says in words what differed from the nearest cached one; `stages` are
-    seconds of work (compile_time.STAGES), over all workers, where `seconds` is what the program waited."""
+    """A graph missed the graph cache. `reason` says in words what differed from the nearest cached one, `nearest`;
+    `stages` are seconds of work (compile_time.STAGES), over all workers, where `seconds` is what the program waited."""
 
     graph: str = ""
     reason: str = ""
+    nearest: str = ""
     nodes: int = 0
     kernels: int = 0
     kernels_compiled: int = 0
@@ -85,6 +88,25 @@ class GraphCompiled(Event):
     generalised: bool = False
     seconds: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCompiled(Event):
+    """A kernel was compiled, by a worker in so many seconds, to an object of so many bytes."""
+
+    name: str = ""
+    seconds: float = 0.0
+    nbytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompileFailed(Event):
+    """A graph's or kernel's compile failed in a way that it shouldn't. `owner` is what the record calls it
+    ("kernels/NAME"), `reproducer` the folder to run again."""
+
+    owner: str = ""
+    error: Exception | None = None
+    reproducer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,13 +191,17 @@ class Graph:
             except IndexError:
                 raise InternalError(f"size {size} of {self.syms} syms") from None
 
+    def node_text(self, position: int) -> str:
+        """A node as the printed graph shows it."""
+        node, first = self.nodes[position], self.first_result[position]
+        results = ", ".join(f"%{first + i}: {spec}" for i, spec in enumerate(node.results))
+        return f"{results} = {node.op}({', '.join(map(format_arg, node.args))})"
+
     def __str__(self) -> str:
         lines = [f"%{i}: {spec} = input" for i, spec in enumerate(self.inputs)]
         lines += [f"${i}: {kind} = scalar" for i, kind in enumerate(self.scalars)]
         lines += [f"s{i} = size" for i in range(self.syms)]
-        for position, (node, first) in enumerate(zip(self.nodes, self.first_result, strict=True)):
-            results = ", ".join(f"%{first + i}: {spec}" for i, spec in enumerate(node.results))
-            lines.append(f"{results} = {node.op}({', '.join(map(format_arg, node.args))})  // n{position}")
+        lines += [f"{self.node_text(position)}  // n{position}" for position in range(len(self.nodes))]
         lines.append("return " + ", ".join(f"%{o}" for o in self.outputs))
         return "\n".join(lines)
 

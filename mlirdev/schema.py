@@ -86,7 +86,9 @@ class PlanSlot(msgspec.Struct, frozen=True):
 
 class Graph(_Line, frozen=True):
     """A graph that was compiled, or found on disk: once per executable. `reason` says why it was no hit, `nearest` is
-    the graph that it was compared with; `stages` are seconds of work by stage, over all workers."""
+    the graph that it was compared with; `stages` are seconds of work by stage, over all workers. Where the CPU runs
+    some nodes, `parts` are the nodes of each piece that was compiled by itself: if there are several, their passes
+    belong to "graphs/NAME.0" and so on, and a location `nk` in their IR is the k-th of the piece's nodes."""
 
     name: str
     inputs: list[str]
@@ -103,10 +105,12 @@ class Graph(_Line, frozen=True):
     stages: dict[str, float] = {}
     where: Place | None = None
     at: float = 0.0
+    parts: list[list[int]] = []
 
 
 class Kernel(_Line, frozen=True):
-    """A kernel, once per key. `type` is its kind of kernel group (row, contraction, …). `flops` and `nbytes` (read and
+    """A kernel; a later line of the same name takes the place of an earlier one. `type` is its kind of kernel group
+    (row, contraction, …). `flops` and `nbytes` (read and
     written once) are of one launch, from linalg; 0 where sizes are run-time, then a `Launch` has its own. `from_cache`:
     the run used an object from disk, and the passes shown were run again for the record; `differs`: their object has
     other bytes than the cached one."""

@@ -22,6 +22,7 @@ from mlirdev.options import options
     "--explain", "explain_", is_flag=True, help="Say at the end what was compiled, waited for, or run on the CPU."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the metrics at the end as one line of JSON.")
+@click.option("--explore", help="Record the run in this folder, and make a page of it.")
 @click.option("--target", help="Compile for this target: a built-in name or a YAML file.")
 @click.option("--set", "target_set", multiple=True, metavar="KEY=VALUE", help="Set a value of the target.")
 @click.option("--pipeline", help="Use this pipeline in place of the target's: a name or a YAML file.")
@@ -35,6 +36,7 @@ def command(
     stats: bool,
     explain_: bool,
     as_json: bool,
+    explore: str | None,
     target: str | None,
     target_set: tuple[str, ...],
     pipeline: str | None,
@@ -50,12 +52,15 @@ def command(
         "pipeline": pipeline,
         "override_dir": override,
         "mode": mode,
+        "explore": explore,
     }
     for name, value in values.items():
         if value:
             setattr(options, name, value)
-    code = _run_script(script, args)
+    code, error = _run_script(script, args)
     sys.stdout.flush()
+    if options.explore:
+        _end_record(error)
     if stats or explain_ or as_json:
         _show(stats, explain_, as_json)
     return code or _unused_overrides()
@@ -70,19 +75,25 @@ def _unused_overrides() -> int:
     return 2 if overrides.unused() else 0
 
 
-def _run_script(script: str, args: tuple[str, ...]) -> int:
-    """Run the script as __main__; its exit code."""
+def _run_script(script: str, args: tuple[str, ...]) -> tuple[int, str]:
+    """Run the script as __main__; its exit code, and what it raised in a line."""
     with _argv([script, *args]):
         try:
             runpy.run_path(script, run_name="__main__")
         except SystemExit as stop:
-            return _exit_code(stop)
+            return _exit_code(stop), ""
         except KeyboardInterrupt:
-            return 130
+            return 130, "KeyboardInterrupt"
         except BaseException as error:
             traceback.print_exception(type(error), error, _frames_of(script, error.__traceback__))
-            return 1
-    return 0
+            return 1, f"{type(error).__name__}: {error}"
+    return 0, ""
+
+
+def _end_record(error: str) -> None:
+    from mlirdev.explore import recording
+
+    recording.finish(error, always=True)
 
 
 @contextlib.contextmanager

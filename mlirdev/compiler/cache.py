@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompiledPlan:
-    """A graph's plan with the signatures of its kernels, by kernel key; `host` says why a node runs on the host."""
+    """A graph's plan with the signatures and names of its kernels, by kernel key; `host` says why a node runs on the
+    host."""
 
     plan: Plan
     signatures: dict[str, Signature]
+    names: dict[str, str]
     host: dict[int, str]
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mlirdev.compiler import cache, overrides, reproducer, verdicts
 from mlirdev.compiler.chosen import needs_this_process
@@ -25,10 +25,10 @@ from mlirdev.compiler.jobs import BackJob, FrontJob, Job, Override, ProbeJob
 from mlirdev.compiler.partition import NativePart, Part, join, single_node, split
 from mlirdev.compiler.pool import WorkerDied, pool
 from mlirdev.compiler.stages import Back, Front, Refused
+from mlirdev.compiler.watch import Watch, watch_now
 from mlirdev.errors import LoweringError, MlirdevError, OptionError
-from mlirdev.events import WorkerLost, emit
+from mlirdev.events import CompileFailed, KernelCompiled, WorkerLost, emit
 from mlirdev.graph import Graph
-from mlirdev.logs import logs_passes
 from mlirdev.options import options
 from mlirdev.override import died
 from mlirdev.plan import Launch, Plan
@@ -42,6 +42,7 @@ _SLOW_KINDS = ("attention", "convolution", "contraction", "row")
 # A second worker is started for graphs of more nodes than this.
 _NODES_PER_WORKER = 8
 Tick = Callable[[float, int], None]
+_Compiling = TypeVar("_Compiling", FrontJob, BackJob)
 
 
 class CompileWarning(UserWarning):
@@ -58,6 +59,7 @@ class Compilation:
     tick: Tick
     host: dict[int, str] = field(default_factory=dict)
     objects: dict[str, Back] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     compiled: int = 0
     failed: bool = False
 
@@ -79,16 +81,13 @@ class Compilation:
             plan = join(self.graph, parts, {i: _keyed(front, self.target) for i, front in fronts.items()})
             if self._backs(list(fronts.values()), plan):
                 signatures = {key: self.objects[key].signature for key in plan.kernels}
-                return cache.CompiledPlan(plan, signatures, dict(self.host))
+                names = {key: self.names[key] for key in plan.kernels}
+                return cache.CompiledPlan(plan, signatures, names, dict(self.host))
 
     def _fronts(self, parts: list[Part]) -> dict[int, Front] | None:
         """The native parts' fronts by position; None where more nodes went to the host."""
         native = [(i, part) for i, part in enumerate(parts) if isinstance(part, NativePart)]
-        names = [self.name if len(native) == 1 else f"{self.name}.{i}" for i, _ in native]
-        jobs = [
-            FrontJob(part.graph, self.target, name, options.dump, logs_passes(), _override(name))
-            for name, (_, part) in zip(names, native, strict=True)
-        ]
+        jobs = _overridden(front_jobs([part for _, part in native], self.target, self.name, watch_now()))
         fronts: dict[int, Front] = {}
         for at, result in self._results(jobs):
             position, part = native[at]
@@ -102,45 +101,33 @@ class Compilation:
 
     def _backs(self, fronts: list[Front], plan: Plan) -> bool:
         """Have every kernel's object; False where more nodes went to the host."""
-        sources = {kernel_key(s.key, s.kind, self.target): s for f in fronts for s in f.kernels.values()}
+        sources = sources_by_key(fronts, self.target)
+        self.names.update({key: source.name for key, source in sources.items()})
         for key in sources.keys() - self.objects.keys():
             found = None if options.dump or self.alone else cache.load_object(key)
             if found is not None:
                 self.objects[key] = found
-        missing = sorted(sources.keys() - self.objects.keys(), key=lambda key: _expected_cost(sources[key]))
-        names = [f"{self.name}-{sources[key].kind}-{key[:8]}" for key in missing]
-        jobs = [
-            BackJob(sources[key], key, self.target, name, options.dump, logs_passes(), _override(name))
-            for key, name in zip(missing, names, strict=True)
-        ]
+        missing = {key: source for key, source in sources.items() if key not in self.objects}
+        jobs = _overridden(back_jobs(missing, self.target, self.name, watch_now()))
         for at, result in self._results(jobs):
             if isinstance(result, Back):
                 self.compiled += 1
                 self.objects[jobs[at].key] = result
                 if not self.alone:
                     cache.store_object(jobs[at].key, result)
+                emit(KernelCompiled(name=jobs[at].source.name, seconds=result.seconds, nbytes=len(result.code)))
             else:
                 nodes = _nodes_of(plan, jobs[at].key)
                 self._give_up(self.graph, nodes, jobs[at], _as_error(result), whole=True)
         return sources.keys() <= self.objects.keys()
 
     def _results(self, jobs: Sequence[Job]) -> list[tuple[int, object]]:
-        """Every job's result or exception, from the workers or from this process."""
-        if needs_this_process(self.target):
-            _say_inline()
-        if not _uses_workers(self.target):
-            return [(i, _inline(job)) for i, job in enumerate(jobs)]
-        return self._retried(jobs, list(pool.run(jobs, self.tick))) if jobs else []
+        """Every job's result or exception; a worker that somebody ended is told of."""
 
-    def _retried(self, jobs: Sequence[Job], results: list[tuple[int, object]]) -> list[tuple[int, object]]:
-        """The results, where jobs whose worker was ended from outside are done once more, when nothing else runs."""
-        lost = [at for at, result in results if isinstance(result, WorkerDied) and result.from_outside]
-        if not lost:
-            return results
-        for _ in lost:
+        def lost() -> None:
             emit(WorkerLost(graph=self.name))
-        again = {lost[i]: result for i, result in pool.run([jobs[at] for at in lost], self.tick)}
-        return [(at, again.get(at, result)) for at, result in results]
+
+        return do_jobs(jobs, self.target, self.tick, lost)
 
     def _give_up(self, graph: Graph, nodes: tuple[int, ...], job: Job, error: Exception, whole: bool = False) -> None:
         """Move the nodes behind a failure to the host: those that it names, else those that fail alone, else all."""
@@ -170,6 +157,7 @@ class Compilation:
         folder = reproducer.write(job, error)
         if isinstance(error, WorkerDied):
             emit(WorkerLost(graph=self.name, reproducer=folder))
+        emit(CompileFailed(owner=job.owner, error=error, reproducer=folder))
         warnings.warn(
             f"compiling {self.name} failed, so the ops behind it run on the CPU: {_one_line(error)}; "
             f"to see it again: mlirdev repro {folder or '(no folder could be written)'}",
@@ -178,16 +166,55 @@ class Compilation:
         )
 
 
+def front_jobs(parts: Sequence[NativePart], target: Target, name: str, watch: Watch) -> list[FrontJob]:
+    """A job for each native part of the graph of this name."""
+    names = [name] if len(parts) == 1 else [f"{name}.{i}" for i in range(len(parts))]
+    return [FrontJob(part.graph, target, name, watch) for part, name in zip(parts, names, strict=True)]
+
+
+def back_jobs(sources: Mapping[str, KernelSource], target: Target, name: str, watch: Watch) -> list[BackJob]:
+    """A job for each kernel of the graph of this name, by key; those that take longest first."""
+    return [
+        BackJob(source, key, target, f"{name}-{source.kind}-{key[:8]}", watch)
+        for key, source in sorted(sources.items(), key=lambda item: _expected_cost(item[1]))
+    ]
+
+
+def sources_by_key(fronts: Iterable[Front], target: Target) -> dict[str, KernelSource]:
+    """All kernels, by the key of their object."""
+    return {kernel_key(s.key, s.kind, target): s for front in fronts for s in front.kernels.values()}
+
+
+def do_jobs(jobs: Sequence[Job], target: Target, tick: Tick, lost: Callable[[], None]) -> list[tuple[int, object]]:
+    """Every job's result or exception, by position: from the workers, or from this process where the target's passes
+    live here. `lost` is called for each worker that was ended from outside: its job is done once more, when nothing
+    else runs."""
+    if needs_this_process(target):
+        _say_inline()
+    if not _uses_workers(target):
+        return [(i, _inline(job)) for i, job in enumerate(jobs)]
+    results = list(pool.run(jobs, tick)) if jobs else []
+    gone = [at for at, result in results if isinstance(result, WorkerDied) and result.from_outside]
+    for _ in gone:
+        lost()
+    again = {gone[i]: result for i, result in pool.run([jobs[at] for at in gone], tick)} if gone else {}
+    return [(at, again.get(at, result)) for at, result in results]
+
+
 def expect_compiles() -> None:
     """Start the workers now where nothing is cached: they load while the first graph is recorded."""
     if cache.is_empty() and options.compile == "workers":
         pool.start(options.workers or os.cpu_count() or 1)
 
 
-def _override(name: str) -> Override | None:
-    """The edited files of a graph or kernel, if there are any."""
-    files = overrides.files_for(name)
-    return Override(Path(options.override_dir) / name, files) if files else None
+def _overridden(jobs: list[_Compiling]) -> list[_Compiling]:
+    """The jobs, with the edited files of their graphs and kernels where there are any."""
+    folder = Path(options.override_dir)
+    files = [overrides.files_for(job.name) for job in jobs]
+    return [
+        replace(job, override=Override(folder / job.name, edited)) if edited else job
+        for job, edited in zip(jobs, files, strict=True)
+    ]
 
 
 def _uses_workers(target: Target) -> bool:

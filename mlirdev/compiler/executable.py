@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from mlirdev.compiler.cache import CompiledPlan
 from mlirdev.errors import InternalError
 from mlirdev.graph import Graph, Node, TensorSpec
 from mlirdev.jit import Kernel, runall_address, stamp_address
 from mlirdev.options import options
-from mlirdev.plan import HostLaunch, Launch, Plan, Signature
+from mlirdev.plan import HostLaunch, Launch
 from mlirdev.runtime import Buffer, PlanRunner, Stream, ignored, unchanged
+from mlirdev.target import Target
 
 Scalar = float | int | bool
 
@@ -30,27 +32,29 @@ def set_host_executor(executor: HostExecutor) -> None:
 
 
 class Executable:
-    """Run it as often as you like, from any thread. `host` says why a node runs on the host, by position; `launches`
-    is how many kernels a run launches."""
+    """Run it as often as you like, from any thread. `compiled` is its plan and what is known of its kernels; `host`
+    says why a node runs on the host, by position; `launches` is how many kernels a run launches; `target` is None where
+    nothing was compiled."""
 
     def __init__(
         self,
         name: str,
         graph: Graph,
-        plan: Plan,
-        signatures: Mapping[str, Signature],
+        compiled: CompiledPlan,
         kernels: Mapping[str, Kernel],
-        host: Mapping[int, str],
+        target: Target | None = None,
     ) -> None:
         self.name = name
         self.graph = graph
-        self.plan = plan
-        self.host = dict(host)
+        self.compiled = compiled
+        self.target = target
+        self.plan = plan = compiled.plan
+        self.host = compiled.host
         self._with_sizes = lru_cache(maxsize=_SIZES_KEPT)(graph.at)  # by the values of the syms, for host nodes
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._kernels = dict(kernels)  # keeps the machine code alive
         addresses = {key: kernel.address for key, kernel in kernels.items()}
-        code = dict(signatures), addresses, runall_address()
+        code = compiled.signatures, addresses, runall_address()
         self._runner = PlanRunner(plan, *code, self._run_node, stamp_address(), options.guard_pages)
 
     def run(

@@ -32,6 +32,7 @@ from mlirdev.options import options
 _lock = threading.RLock()
 _graphs: dict[tuple[str, ...], GraphCache] = {}
 _kernels: WeakValueDictionary[str, Kernel] = WeakValueDictionary()
+_named: WeakValueDictionary[str, Executable] = WeakValueDictionary()
 
 
 def executable_for(
@@ -57,9 +58,10 @@ def _compile(
         twin = Known(other) if other is not None and other.skeleton == graph.skeleton else None
         wide = widened(graph, like[0] if like else twin, latest, marked)
     reason = describe(graph, wide.beside, wide.grew) + describe_marks(marked, wide.graph)
-    executable = _build(wide.graph, where, reason)
+    beside = graph_name(wide.beside) if wide.beside else ""
+    executable = _build(wide.graph, where, reason, beside)
     if wide.graph.syms and len(executable.host) > (len(like[1].host) if like else 0):
-        static = _build(graph, where, reason)
+        static = _build(graph, where, reason, beside)
         if len(static.host) < len(executable.host):
             if not wide.guessed:  # some lowering needs static sizes: each size gets an executable of its own
                 graphs.fix_sizes(graph)
@@ -68,10 +70,20 @@ def _compile(
     return executable, wide.syms
 
 
-def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
+def graph_name(graph: Graph) -> str:
+    """What people call a graph: the same in every process."""
+    return "g_" + hashlib.sha256(str(graph).encode()).hexdigest()[:8]
+
+
+def named(name: str) -> Executable | None:
+    """The executable of this process with this name, if there is one."""
+    return _named.get(name)
+
+
+def _build(graph: Graph, where: SourceLine | None, reason: str, beside: str) -> Executable:
     start = time.perf_counter()
     compile_time.take()
-    name = "g_" + hashlib.sha256(str(graph).encode()).hexdigest()[:8]
+    name = graph_name(graph)
     if options.compile == "reference":
         return _reference(graph, name)
     target = chosen_target()
@@ -82,11 +94,13 @@ def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
         kernels = _link(compilation, compiled)
     seconds = time.perf_counter() - start
     progress.done(seconds)
+    executable = _named[name] = Executable(name, graph, compiled, kernels, target)
     emit(
         GraphCompiled(
             where=where,
             graph=name,
             reason=reason,
+            nearest=beside,
             nodes=len(graph.nodes),
             kernels=len(compiled.plan.kernels),
             kernels_compiled=compilation.compiled,
@@ -96,7 +110,7 @@ def _build(graph: Graph, where: SourceLine | None, reason: str) -> Executable:
             stages=compile_time.take(),
         )
     )
-    return Executable(name, graph, compiled.plan, compiled.signatures, kernels, compiled.host)
+    return executable
 
 
 def _plan(compilation: Compilation) -> tuple[cache.CompiledPlan, bool]:
@@ -137,7 +151,9 @@ def _link(compilation: Compilation, compiled: cache.CompiledPlan) -> dict[str, K
 def _reference(graph: Graph, name: str) -> Executable:
     """Every node on the host: the reference that compiled graphs are compared with."""
     plan = join(graph, [HostPart(n) for n in range(len(graph.nodes))], {})
-    return Executable(name, graph, plan, {}, {}, dict.fromkeys(range(len(graph.nodes)), "reference"))
+    host = dict.fromkeys(range(len(graph.nodes)), "reference")
+    executable = _named[name] = Executable(name, graph, cache.CompiledPlan(plan, {}, {}, host), {})
+    return executable
 
 
 def forget() -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from mlirdev import logs
 from mlirdev.compiler import stages
+from mlirdev.compiler.watch import NOBODY, Watch
 from mlirdev.errors import LoweringError, OptionError
-from mlirdev.events import Observer, Observers, no_observer
 from mlirdev.graph import Graph
 from mlirdev.override import Replacer
 from mlirdev.target import Target
@@ -35,13 +35,18 @@ class FrontJob:
     graph: Graph
     target: Target
     name: str
-    dump: str = ""
-    log: bool = False
+    watch: Watch = NOBODY
     override: Override | None = None
 
     def run(self) -> stages.Front | stages.Refused:
         with _replacing(self.override) as replacer:
-            return stages.front(self.graph, self.target, _observer(self.dump, self.log, self.name, replacer))
+            observe = self.watch.observer(self.name, self.owner, replacer)
+            return stages.front(self.graph, self.target, observe)
+
+    @property
+    def owner(self) -> str:
+        """What the record calls it."""
+        return f"graphs/{self.name}"
 
 
 @dataclass(frozen=True)
@@ -52,14 +57,18 @@ class BackJob:
     key: str
     target: Target
     name: str
-    dump: str = ""
-    log: bool = False
+    watch: Watch = NOBODY
     override: Override | None = None
 
     def run(self) -> stages.Back:
         with _replacing(self.override) as replacer:
-            observe = _observer(self.dump, self.log, self.name, replacer)
+            observe = self.watch.observer(self.name, self.owner, replacer)
             return stages.back(self.source, self.key, self.target, observe)
+
+    @property
+    def owner(self) -> str:
+        """What the record calls it."""
+        return f"kernels/{self.source.name}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,7 @@ class ProbeJob:
     graph: Graph
     target: Target
     name: str = "probe"
+    owner: str = ""
 
     def run(self) -> None:
         formed = stages.front(self.graph, self.target)
@@ -95,17 +105,3 @@ def _replacing(override: Override | None) -> Iterator[Replacer | None]:
         raise
     except Exception as error:
         raise replacer.blame(error) from error
-
-
-def _observer(folder: str, log: bool, name: str, replacer: Replacer | None) -> Observer:
-    """Who looks at the passes, if anybody: what replaces them, a dump folder, the log."""
-    observers: list[Observer] = [replacer] if replacer else []
-    if folder:
-        from mlirdev.dump import DumpObserver
-
-        observers.append(DumpObserver(Path(folder), name))
-    if log:
-        from mlirdev.logs import pass_log
-
-        observers.append(pass_log(name))
-    return Observers(*observers) if observers else no_observer

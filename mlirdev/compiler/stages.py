@@ -6,6 +6,7 @@ lower_kernel ─► to_llvm_ir ─► emit_object              once per kernel  
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -37,10 +38,11 @@ class Refused:
 
 @dataclass(frozen=True)
 class Back:
-    """A kernel's object code; its entry is `entry_symbol(key)`."""
+    """A kernel's object code; its entry is `entry_symbol(key)`. It took so many seconds to make."""
 
     code: bytes
     signature: Signature
+    seconds: float = 0.0
 
 
 @lru_cache
@@ -82,11 +84,12 @@ def back(source: KernelSource, key: str, target: Target, observe: Observer = no_
     from mlirdev.jit import emit_object
     from mlirdev.passes.lower import lower_kernel, to_llvm_ir
 
+    start = time.perf_counter()
     lowered = lower_kernel(source, target, observe)
     with spent("translation"):
         text = to_llvm_ir(lowered.module)
     code = emit_object(text, lowered.signature, entry_symbol(key), target, observe)
-    return Back(code, lowered.signature)
+    return Back(code, lowered.signature, time.perf_counter() - start)
 
 
 def entry_symbol(key: str) -> str:

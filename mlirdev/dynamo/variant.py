@@ -91,6 +91,7 @@ class Variant:
                 graph=self._executable.name,
                 launches=self._executable.launches,
                 launch_s=time.perf_counter() - start,
+                lines=self._lines.all,
             )
         )
         return buffers

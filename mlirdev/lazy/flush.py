@@ -94,7 +94,7 @@ def _launch(trace: Trace, cause: str) -> dict[int, Buffer]:
     for number, dims in launchable.varying:
         buffers[number].varying = dims
     _hand_out(buffers, trace, cells)
-    emit(_event(trace, launchable, cause, hit, start))
+    emit(_event(trace, launchable, cause, hit, start, lines))
     return buffers
 
 
@@ -117,7 +117,7 @@ def _numbers(cells: list[tuple[Cell, int]]) -> tuple[int, ...]:
     return tuple(sorted({number for _, number in cells}))
 
 
-def _event(trace: Trace, launchable: Launchable, cause: str, hit: bool, start: float) -> Flush:
+def _event(trace: Trace, launchable: Launchable, cause: str, hit: bool, start: float, lines: Lines) -> Flush:
     return Flush(
         where=source_line(here()),
         cause=cause,
@@ -128,6 +128,7 @@ def _event(trace: Trace, launchable: Launchable, cause: str, hit: bool, start: f
         launches=launchable.executable.launches,
         record_s=start - trace.started,
         launch_s=time.perf_counter() - start,
+        lines=lines.all,
     )
 
 
@@ -202,6 +203,10 @@ class Lines:
     def of(self, node: int) -> SourceLine | None:
         """The line of the graph's node of this number."""
         return self._where(self._nodes[node])
+
+    def all(self) -> list[SourceLine | None]:
+        """The lines of all of the graph's nodes, in order."""
+        return list(map(self._where, self._nodes))
 
 
 def report_host_nodes(executable: compiler.Executable, lines: Lines) -> None:

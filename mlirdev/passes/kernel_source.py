@@ -21,6 +21,11 @@ class KernelSource:
     text: str
     signature: Signature
 
+    @property
+    def name(self) -> str:
+        """What people call it: the same in every process, whatever becomes of it."""
+        return f"{self.kind}-{self.key[:8]}"
+
 
 def kernel_key(plain_text: str, signature: Signature) -> str:
     """The key of a kernel, given its text without locations. The signature's dims say what the text doesn't: which

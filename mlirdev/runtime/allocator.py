@@ -87,6 +87,12 @@ class Allocator:
             self._collect()
             return self.stats.as_dict()
 
+    def allocated(self) -> int:
+        """Bytes in use."""
+        with self._lock:
+            self._collect()
+            return self.stats.all.allocated_bytes.current
+
     def memory_info(self) -> tuple[int, int]:
         """Bytes that could still be allocated, and the limit."""
         with self._lock:

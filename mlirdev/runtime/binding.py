@@ -119,6 +119,11 @@ class Binding:
         """Address and bytes of each operand and result of a host launch."""
         return [self._span(s, bases) for s in launch.operands], [self._span(s, bases) for s in launch.results]
 
+    def addresses(self, bases: Sequence[int]) -> tuple[int, ...]:
+        """Where each slot is; 0 for one that nothing reads or writes."""
+        places = [self._places.get(slot) for slot in range(len(self._plan.slots))]
+        return tuple(bases[place[0]] + place[1] if place else 0 for place in places)
+
     def take_frame(self) -> Frame:
         """A frame with everything but scalars and table filled in."""
         try:

@@ -20,14 +20,15 @@ def copy_from_host(
     With `wait` the source may be changed or freed on return; without, it is read when the stream comes to
     it, and `keep` (whatever owns it) is held until then.
     """
+    target = buffer.address + offset
     if not wait:
-        stream.enqueue(_task(buffer.address + offset, address, nbytes, keep))
+        stream.enqueue(_task(stream, "h2d", target, address, nbytes, keep))
     elif nbytes > STAGED_BYTES or stream.query():
-        stream.run(_task(buffer.address + offset, address, nbytes, keep))
+        stream.run(_task(stream, "h2d", target, address, nbytes, keep))
     else:
         staged = ctypes.create_string_buffer(nbytes)
         ctypes.memmove(staged, address, nbytes)
-        stream.enqueue(_task(buffer.address + offset, ctypes.addressof(staged), nbytes, staged))
+        stream.enqueue(_task(stream, "h2d", target, ctypes.addressof(staged), nbytes, staged))
 
 
 def copy_to_host(
@@ -38,7 +39,7 @@ def copy_to_host(
     With `wait` the bytes are there on return, or the error that poisoned the buffer is raised; without, they
     are there once the stream has come to it, and `keep` (whatever owns the memory) is held until then.
     """
-    task = _task(address, buffer.address + offset, nbytes, (keep, buffer))
+    task = _task(stream, "d2h", address, buffer.address + offset, nbytes, (keep, buffer))
     if not wait:
         stream.enqueue(task)
         return
@@ -48,7 +49,7 @@ def copy_to_host(
 
 def copy_on_device(stream: Stream, target: Buffer, source: Buffer, nbytes: int) -> None:
     """Copy the first `nbytes` of one buffer to another; a poisoned source poisons the target."""
-    move = _task(target.address, source.address, nbytes, (target, source))
+    move = _task(stream, "d2d", target.address, source.address, nbytes, (target, source))
 
     def task() -> None:
         target.fate.settle(source.fate.error)
@@ -57,10 +58,12 @@ def copy_on_device(stream: Stream, target: Buffer, source: Buffer, nbytes: int) 
     stream.enqueue(task)
 
 
-def _task(target: int, source: int, nbytes: int, keep: object) -> Callable[[], None]:
-    """A task that moves bytes, without the GIL, and holds `keep` meanwhile."""
+def _task(stream: Stream, way: str, target: int, source: int, nbytes: int, keep: object) -> Callable[[], None]:
+    """A task that moves bytes, without the GIL, and holds `keep` meanwhile; `way` is CopyEnqueued's."""
 
     def task(keep: object = keep) -> None:
         ctypes.memmove(target, source, nbytes)
 
+    if stream.timeline.listening:
+        return stream.timeline.timed_copy(task, way, nbytes, stream.device.allocator.allocated())
     return task

@@ -86,6 +86,13 @@ class Device:
 _devices: weakref.WeakSet[Device] = weakref.WeakSet()
 
 
+def drain_devices() -> None:
+    """Wait for all streams of all devices of this process, leaving failures noted."""
+    for device in _devices:
+        if not device.in_bad_fork:
+            device.drain()
+
+
 def _after_fork_in_child() -> None:
     for device in _devices:
         device.in_bad_fork = True

@@ -160,6 +160,7 @@ class PlanTask(Task):
         "_error",
         "_foreign",
         "_frame",
+        "_number",
         "_read",
         "_runner",
         "_scalars",
@@ -195,6 +196,12 @@ class PlanTask(Task):
         self._foreign = [b for b in inputs if b.stream is not stream]
         for fate in self._written:
             fate.writer = self
+        self._number = self._announce(stream) if self._timeline.listening else 0
+
+    def _announce(self, stream: Stream) -> int:
+        binding = self._binding
+        addresses, allocated = binding.addresses(self._bases), stream.device.allocator.allocated()
+        return self._timeline.enqueue_plan(self._runner.plan, binding.syms, binding.threads, addresses, allocated)
 
     def parts(self) -> Sequence[Part]:
         if self._timeline.listening:
@@ -203,7 +210,7 @@ class PlanTask(Task):
         return [
             segment.entries(self._binding, self._frame)
             if isinstance(segment, NativeRun)
-            else partial(self._on_host, segment)
+            else partial(self._on_host, segment, 0)
             for segment in self._binding.segments
         ]
 
@@ -214,26 +221,30 @@ class PlanTask(Task):
             self._error = error
 
     def _run_segments(self) -> None:
+        index = 0
         for segment in self._binding.segments:
             if self._failure() is not None:
                 return
             if not isinstance(segment, NativeRun):
-                self._on_host(segment)
-            elif self._timeline.listening:
-                self._run_one_by_one(segment)
+                self._on_host(segment, index)
+                index += 1
+                continue
+            if self._timeline.listening:
+                self._run_one_by_one(segment, index)
             else:
                 self._run_native(segment, 0, len(segment.functions))
+            index += len(segment.launches)
 
     def _run_native(self, run: NativeRun, first: int, count: int) -> None:
         argvs = self._frame.address + 8 * (self._binding.argvs_at + run.first + first)
         self._runner.runall(run.functions_at + 8 * first, argvs, count)
 
-    def _run_one_by_one(self, run: NativeRun) -> None:
-        """Time every launch by itself, for the timeline's listeners."""
+    def _run_one_by_one(self, run: NativeRun, index: int) -> None:
+        """Time every launch by itself, for the timeline's listeners; the first is the plan's of this index."""
         skipped = (len(run.functions) - len(run.launches)) // 2  # the stamp
         self._run_native(run, 0, skipped)
         for number, launch in enumerate(run.launches):
-            with self._timeline.time(launch):
+            with self._timeline.time(launch, self._number, index + number):
                 self._run_native(run, skipped + number, 1)
         self._run_native(run, skipped + len(run.launches), skipped)
 
@@ -256,12 +267,12 @@ class PlanTask(Task):
             self.nanoseconds = int(times[-1]) or self.nanoseconds
         counters.add(execute_s=float((times[1::2] - times[::2]).sum()) / 1e9)
 
-    def _on_host(self, launch: HostLaunch) -> None:
+    def _on_host(self, launch: HostLaunch, index: int) -> None:
         if self._failure() is not None:
             return
         operands, results = self._binding.spans(launch, self._bases)
         try:
-            with self._timeline.time(launch):
+            with self._timeline.time(launch, self._number, index):
                 self._runner.host(launch.node, operands, results, self._scalars, self._binding.syms)
         except BaseException as error:
             self._error = self._describe_host(launch, error)

@@ -1,0 +1,53 @@
+"""Who looks at the passes of a compile: a dump folder, the record, the log; a value that goes to the workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlirdev.events import Observer, Observers, no_observer
+from mlirdev.logs import logs_passes
+from mlirdev.options import options
+
+# The folder of the record that is being made; "" where none is. `explore/` sets it.
+_record = [""]
+
+
+def record_to(folder: str) -> None:
+    """Let compiles from now on write their passes to the record in this folder; "" ends it."""
+    _record[0] = folder
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Folders to write to, "" for none; `log` asks for a line a pass."""
+
+    dump: str = ""
+    record: str = ""
+    log: bool = False
+
+    def observer(self, name: str, owner: str, first: Observer | None = None) -> Observer:
+        """The Observer of one job, which a dump and the log know as `name`, the record as `owner`. `first` sees each
+        pass before the others."""
+        observers = [first] if first else []
+        if self.dump:
+            from mlirdev.dump import DumpObserver
+
+            observers.append(DumpObserver(Path(self.dump), name))
+        if self.record:
+            from mlirdev.pass_record import PassRecorder
+
+            observers.append(PassRecorder(Path(self.record), owner))
+        if self.log:
+            from mlirdev.logs import pass_log
+
+            observers.append(pass_log(name))
+        return Observers(*observers) if observers else no_observer
+
+
+NOBODY = Watch()
+
+
+def watch_now() -> Watch:
+    """Who looks, as the options and the recording have it."""
+    return Watch(options.dump, _record[0], logs_passes())

@@ -1,0 +1,201 @@
+"""Recording: when the record begins and ends, and the folder it is in.
+
+    start(OUT)   the folder is looked at, listeners begin        `mlirdev run --explore`, MLIRDEV_EXPLORE, the option
+    first event  the folder is made ours, the header written     so a program that never uses the device leaves nothing
+    finish()     what came from a cache is lowered again, the last lines, the page     also at exit
+
+One process writes a record: it holds a lock on record.jsonl, and a process that it starts with the same environment
+isn't recorded. Lines reach the disk a few times a second, so that a program that is killed leaves a readable record.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from mlirdev import metrics, schema
+from mlirdev.compiler import watch
+from mlirdev.compiler.again import lower_again
+from mlirdev.errors import OptionError
+from mlirdev.explore.header import header
+from mlirdev.explore.recorder import Recorder
+from mlirdev.options import options
+from mlirdev.runtime.device import drain_devices
+
+_FLUSH_EVERY_S = 0.25
+_FOLDERS = ("graphs", "kernels")
+_FILES = (schema.RECORD_FILE, "trace.json", "report.html")
+
+_current: list[Recording] = []
+
+
+class BusyError(OptionError):
+    """Another process writes the record in this folder."""
+
+
+class Recording:
+    """A record that is being made in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        check_folder(folder)
+        self.folder = folder.resolve()
+        self._begin = time.perf_counter()
+        self._file: IO[bytes] | None = None
+        self._lock = threading.RLock()
+        self._flushed = 0.0
+        self._owner = os.getpid()
+        self._dead = False
+        self.recorder = Recorder(self.write, self._begin)
+        watch.record_to(str(self.folder))
+
+    @property
+    def is_open(self) -> bool:
+        return self._file is not None
+
+    def write(self, line: schema.AnyLine) -> None:
+        """Write a line; the first one makes the folder ours."""
+        if self._dead or os.getpid() != self._owner:
+            return
+        with self._lock:
+            file = self._file or self._open()
+            if file is None:
+                return
+            file.write(schema.encode(line))
+            now = time.perf_counter()
+            if now - self._flushed > _FLUSH_EVERY_S:
+                self._flushed = now
+                file.flush()
+
+    def _open(self) -> IO[bytes] | None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = _locked(self.folder / schema.RECORD_FILE)
+        except (OSError, BusyError) as error:
+            self._dead = True
+            print(f"mlirdev: no record is made of this process: {error}", file=sys.stderr)
+            return None
+        clear_folder(self.folder)
+        file.truncate(0)
+        self._file = file
+        file.write(schema.encode(header()))
+        return file
+
+    def finish(self, error: str = "") -> bool:
+        """Write what is left; whether there is a record."""
+        start = time.perf_counter()
+        drain_devices()
+        self.recorder.stop()
+        try:
+            if self.is_open:
+                self._lower_again()
+        except KeyboardInterrupt:
+            error = error or "interrupted while kernels that came from a cache were lowered again"
+        watch.record_to("")
+        now = time.perf_counter()
+        took = self.recorder.seconds + now - start
+        self.write(schema.End(now - self._begin, metrics.snapshot(), took, error))
+        if self._file is not None:
+            self._file.close()
+        return not self._dead
+
+    def _lower_again(self) -> None:
+        recorder = self.recorder
+        graphs = [name for name in recorder.graphs if (self.folder / "graphs" / name).exists()]
+        kernels = [name for name in recorder.kernels if (self.folder / "kernels" / name).exists()]
+        for again in lower_again(list(recorder.graphs.values()), watch.Watch(record=str(self.folder)), graphs, kernels):
+            kernel = recorder.kernels.get(again.name)
+            if kernel is None or isinstance(again.back, Exception):
+                continue
+            size, seconds = len(again.back.code), again.back.seconds
+            self.write(msgspec.structs.replace(kernel, differs=again.differs, object_bytes=size, seconds=seconds))
+
+
+def start(folder: str) -> None:
+    """Begin a record. Raises OptionError for a folder that holds something else."""
+    if _current:
+        raise OptionError(
+            f"a record is being made in {_current[0].folder}; end it first (`mlirdev.options.explore = ''`)"
+        )
+    _current.append(Recording(Path(folder)))
+    # Behind the pool and the device, whose own exit handlers must run after it.
+    atexit.register(finish)
+
+
+def finish(error: str = "", always: bool = False) -> Path | None:
+    """End the record that is being made, if any, and say where it is; with `always` also where nothing happened."""
+    if not _current:
+        return None
+    recording = _current.pop()
+    atexit.unregister(finish)
+    if os.getpid() != recording._owner or not (recording.is_open or always):
+        recording.recorder.stop()
+        watch.record_to("")
+        return None
+    if not recording.finish(error or _last_error()):
+        return None
+    if not options.quiet:
+        print(f"mlirdev: the record is in {recording.folder}", file=sys.stderr)
+    return recording.folder
+
+
+def follow_option() -> None:
+    """Begin or end as the option `explore` says."""
+    if _current and str(_current[0].folder) != str(Path(options.explore).resolve()):
+        finish()
+    if options.explore and not _current:
+        start(options.explore)
+
+
+def _last_error() -> str:
+    error = getattr(sys, "last_value", None)
+    return f"{type(error).__name__}: {error}" if error is not None else ""
+
+
+# --- the folder -------------------------------------------------------------------------------------
+
+
+def check_folder(folder: Path) -> None:
+    """Raise OptionError unless the folder is new, empty, or a record."""
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"the record needs a folder, and {folder} is a file; give another name")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / schema.RECORD_FILE).is_file():
+        raise OptionError(f"{folder} holds other files and no record; give an empty folder, or a new name")
+
+
+def clear_folder(folder: Path) -> None:
+    """Remove a former record's files, and nothing else."""
+    for path in _files_of_ours(folder):
+        path.unlink()
+    for inner in _FOLDERS:
+        for owner in (folder / inner).glob("*/"):
+            if not any(owner.iterdir()):
+                owner.rmdir()
+
+
+def _files_of_ours(folder: Path) -> Iterator[Path]:
+    for name in _FILES[1:]:
+        if (folder / name).is_file():
+            yield folder / name
+    for inner in _FOLDERS:
+        for pattern in ("[0-9][0-9][0-9]-*", "*.yaml", schema.PASSES_FILE):
+            yield from (folder / inner).glob(f"*/{pattern}")
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """The file, open for appending and locked."""
+    file = path.open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise BusyError(f"another process writes {path}") from error
+    return file
