@@ -110,10 +110,9 @@ class Graph(_Line, frozen=True):
 
 class Kernel(_Line, frozen=True):
     """A kernel; a later line of the same name takes the place of an earlier one. `type` is its kind of kernel group
-    (row, contraction, …). `flops` and `nbytes` (read and
-    written once) are of one launch, from linalg; 0 where sizes are run-time, then a `Launch` has its own. `from_cache`:
-    the run used an object from disk, and the passes shown were run again for the record; `differs`: their object has
-    other bytes than the cached one."""
+    (row, contraction, …). `flops` and `nbytes` (read and written once) are of one launch, from linalg; 0 where sizes
+    are run-time, then a `Launch` has its own. `from_cache`: the run used an object from disk or memory, and the passes
+    shown were run again for the record; `differs`: their object has other bytes than the cached one."""
 
     name: str
     key: str
