@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from dataclasses import asdict
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
+
+import msgspec
 
 from mlirdev import schema
 from mlirdev.compiler.chosen import chosen_target
@@ -25,7 +26,7 @@ def header() -> schema.Header:
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         versions={"python": platform.python_version(), **{name: metadata.version(name) for name in _LIBRARIES}},
         options={field.name: str(getattr(options, field.name)) for field in option_fields()},
-        target=asdict(chosen_target()),
+        target=msgspec.to_builtins(chosen_target()),
         processor=processor(),
         threads=threads(),
     )

@@ -66,23 +66,20 @@ class Recording:
         if self._dead or os.getpid() != self._owner:
             return
         with self._lock:
-            file = self._file or self._open()
-            if file is None:
-                return
-            file.write(schema.encode(line))
-            now = time.perf_counter()
-            if now - self._flushed > _FLUSH_EVERY_S:
-                self._flushed = now
-                file.flush()
+            try:
+                file = self._file or self._open()
+                file.write(schema.encode(line))
+                now = time.perf_counter()
+                if now - self._flushed > _FLUSH_EVERY_S:
+                    self._flushed = now
+                    file.flush()
+            except (OSError, BusyError) as error:  # a full disk ends the record, not the program
+                self._dead = True
+                print(f"mlirdev: no more is recorded of this process: {error}", file=sys.stderr)
 
-    def _open(self) -> IO[bytes] | None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            file = _locked(self.folder / schema.RECORD_FILE)
-        except (OSError, BusyError) as error:
-            self._dead = True
-            print(f"mlirdev: no record is made of this process: {error}", file=sys.stderr)
-            return None
+    def _open(self) -> IO[bytes]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = _locked(self.folder / schema.RECORD_FILE)
         clear_folder(self.folder)
         file.truncate(0)
         self._file = file

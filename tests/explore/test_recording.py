@@ -49,7 +49,9 @@ def test_runs_have_their_graph_and_lines(record: Record) -> None:
     place = lines.places[lines.file_lines[ops.index("aten.mm.default")]]
     assert (Path(place.file).name, place.function) == (Path(__file__).name, "program")
     assert "y = (x @ x.T).relu()" in record.sources[place.file].splitlines()[place.line - 1]
-    assert record.runs[0].where is not None and record.runs[0].where.line == place.line + 1
+    (run, _) = record.runs.values()
+    assert run.where is not None
+    assert run.where.line == place.line + 1
 
 
 def test_launches_have_time_threads_and_addresses(record: Record) -> None:
@@ -61,7 +63,8 @@ def test_launches_have_time_threads_and_addresses(record: Record) -> None:
         planned = record.planned(launch)
         assert len(launch.addresses) == len(planned.reads) + len(planned.writes)
         assert all(address % 4 == 0 and address for address in launch.addresses)
-        assert launch.seconds > 0 and launch.threads >= 1
+        assert launch.seconds > 0
+        assert launch.threads >= 1
         assert record.runs[launch.run].at <= launch.at
 
 
@@ -70,7 +73,7 @@ def test_every_pass_of_graph_and_kernels_is_there(record: Record) -> None:
     assert list(record.passes) == [f"graphs/{graph.name}", *sorted(f"kernels/{name}" for name in record.kernels)]
     for name in record.kernels:
         passes = record.passes[f"kernels/{name}"]
-        assert [p.name for p in passes][0] == "input" and passes[-1].stage == "asm"
+        assert (passes[0].name, passes[-1].stage) == ("input", "asm")
         assert {"kernel", "llvm", "ll", "asm"} == {p.stage for p in passes}
         assert all(record.text(p) for p in passes)
         assert all(p.ops for p in passes)
@@ -84,7 +87,8 @@ def test_copies_memory_and_waits_are_there(record: Record) -> None:
     assert all(copy.where and copy.where.function == "program" for copy in record.copies)
     assert [sync.cause for sync in record.syncs] == ["item", "item"]
     assert max(memory.allocated for memory in record.memory) >= 7 * 6 * 4
-    assert record.end is not None and record.end.recording_s > 0
+    assert record.end is not None
+    assert record.end.recording_s > 0
 
 
 def test_a_second_record_has_the_same_files_and_reads_from_the_cache(record: Record, tmp_path: Path) -> None:
