@@ -24,7 +24,8 @@ FOLDER = Path(__file__).parent
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.mlir")))
-def test_file(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_file(name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER)  # where a pipeline finds its transform files
     path = FOLDER / name
     text = path.read_text()
     target = flag_of(text, "--target=")
