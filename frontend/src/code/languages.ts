@@ -11,14 +11,9 @@ const LLVM_WORD =
 const LLVM_OP =
   /^(?:ret|br|switch|add|fadd|sub|fsub|mul|fmul|[us]div|fdiv|[us]rem|frem|shl|[la]shr|and|or|xor|fneg|alloca|load|store|getelementptr|trunc|[zs]ext|fptrunc|fpext|fpto[us]i|[us]itofp|ptrtoint|inttoptr|bitcast|[if]cmp|phi|select|call|tail|extractelement|insertelement|shufflevector|extractvalue|insertvalue|freeze|unreachable|fence)\b/;
 
-interface State {
-  isMidLine: boolean;
-}
-
-function parser(name: string, comment: string, word: RegExp, op: RegExp): StreamParser<State> {
+function parser(name: string, comment: string, word: RegExp, op: RegExp): StreamParser<unknown> {
   return {
     name,
-    startState: () => ({ isMidLine: false }),
     token(stream) {
       if (stream.eatSpace()) return null;
       if (stream.match(comment)) {
@@ -30,8 +25,8 @@ function parser(name: string, comment: string, word: RegExp, op: RegExp): Stream
       if (stream.match(/^[%^][\w$.#-]+/)) return "variableName";
       if (stream.match(/^@[\w$.-]+/)) return "variableName.function";
       if (stream.match(/^[#!][\w$.]+/)) return "meta";
-      if (stream.match(TYPE)) return "typeName";
       if (stream.match(op)) return "keyword";
+      if (stream.match(TYPE)) return "typeName";
       if (stream.match(word)) return "operatorKeyword";
       if (stream.match(/^(?:0x[0-9A-Fa-f]+|-?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?)/)) return "number";
       // A shape: its type follows the last x.

@@ -93,10 +93,10 @@ export class Owner {
     return this.lines(number).join("\n");
   }
 
-  /** Lines that match, each text searched once: in the first step that has it. Distinct lines are tried once each. */
+  /** Lines that match, each once: in the first step that has it, where it stands there first. */
   search(pattern: RegExp, most = 500): Hit[] {
-    const matching = this.passes.lines.map((line) => pattern.test(line));
-    if (!matching.includes(true)) return [];
+    const isWanted = this.passes.lines.map((line) => pattern.test(line));
+    if (!isWanted.includes(true)) return [];
     const hits: Hit[] = [];
     const seen = new Set<number>();
     for (const [k, step] of this.steps.entries()) {
@@ -108,7 +108,9 @@ export class Owner {
       for (let r = 0; r < ranges.length; r += 2) {
         for (let n = 0; n < ranges[r + 1]!; n++, line++) {
           const which = ranges[r]! + n;
-          if (matching[which]) hits.push({ step: step.number, line, text: this.passes.lines[which]! });
+          if (!isWanted[which]) continue;
+          isWanted[which] = false;
+          hits.push({ step: step.number, line, text: this.passes.lines[which]! });
           if (hits.length >= most) return hits;
         }
       }
