@@ -225,6 +225,28 @@ def memory(ctx: click.Context, as_json: bool) -> None:
 
 
 @command.command()
+@click.argument("file", required=False, default="")
+@as_json
+@click.pass_context
+def source(ctx: click.Context, file: str, as_json: bool) -> None:
+    """The program's lines with their time, or those of FILE."""
+    from mlirdev.explore.views import source
+
+    _show(ctx, as_json, lambda record: source.source(record, file))
+
+
+@command.command()
+@click.argument("line", metavar="FILE:LINE")
+@as_json
+@click.pass_context
+def lines(ctx: click.Context, line: str, as_json: bool) -> None:
+    """A line's nodes, kernels, LLVM and assembly, launches."""
+    from mlirdev.explore.views import source
+
+    _show(ctx, as_json, lambda record: source.lines(record, line))
+
+
+@command.command()
 @click.argument("what", required=False, default="record")
 def schema(what: str) -> None:
     """The JSON Schema of what WHAT --json prints, else of the record's lines."""

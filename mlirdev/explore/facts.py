@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlirdev import schema
+from mlirdev.explore.links import Links
 from mlirdev.explore.record import Record
 
 
@@ -33,8 +34,8 @@ class GraphFacts:
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """A node of a graph. `kernels` compute it (several, where it was recomputed; none, where it was folded away),
-    `lines` are the Python lines that recorded it, `host` says why it runs on the CPU, if it does."""
+    """A node of a graph. `kernels` compute it (several, where it was recomputed), `lines` are the Python lines that
+    recorded it; `fate` says why no kernel computes it, where none does: it runs on the CPU, a pass folded it away."""
 
     number: int
     op: str
@@ -42,7 +43,7 @@ class NodeFacts:
     results: list[str]
     kernels: list[str]
     lines: list[str]
-    host: str
+    fate: str
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,11 @@ def node_facts(record: Record, name: str) -> list[NodeFacts]:
     for launch in graph.launches:
         for node in launch.nodes:
             kernels[node][launch.kernel] = None
-    lines = lines_of_nodes(record, name)
+    lines, links = lines_of_nodes(record, name), Links(record)
     return [
-        NodeFacts(i, node.op, node.text, node.results, [k for k in kernels[i] if k], lines[i], node.host)
+        NodeFacts(
+            i, node.op, node.text, node.results, [k for k in kernels[i] if k], lines[i], links.fate(name, i).after
+        )
         for i, node in enumerate(graph.nodes)
     ]
 

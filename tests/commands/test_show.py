@@ -21,7 +21,7 @@ from tests.explore.records import HEADER, LL, write_record
 WHATS = (
     ("summary",), ("graphs",), ("graph", "g_1"), ("runs",), ("kernels",), ("kernel", "row-b"), ("launches",),
     ("passes", "row-b"), ("pass", "row-b", "2"), ("search", "addf"), ("failures",), ("syncs",), ("fallbacks",),
-    ("timeline",), ("memory",),
+    ("timeline",), ("memory",), ("source",), ("lines", "train.py:5"),
 )  # fmt: skip
 
 
@@ -98,6 +98,24 @@ def test_a_pass_is_its_ir_alone(out: str, capsys: pytest.CaptureFixture[str]) ->
     assert "loc(" not in shown(capsys, out, "pass", "row-b", "0", "--hide-locations")
 
 
+def test_source_shares_a_launch_among_its_lines(out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (file,) = msgspec.json.decode(shown(capsys, out, "source", "--json"), type=TYPES["source"])
+    seconds = {line.line: line.seconds for line in file.lines if line.seconds}
+    assert seconds == pytest.approx({4: 0.003, 5: 3 * 0.0005 * 2 / 3, 8: 3 * 0.0005 / 3})
+    assert file.seconds == pytest.approx(0.0045)
+    assert "3.00 ms         3      2 4     h = x @ w" in shown(capsys, out, "source", "train.py")
+
+
+def test_a_line_is_followed_to_its_instructions(out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = msgspec.json.decode(shown(capsys, out, "lines", "train.py:5", "--json"), type=TYPES["lines"])
+    assert {(node.graph, node.node) for node in line.nodes} == {("g_1", 1), ("g_1", 2), ("g_2", 1), ("g_2", 2)}
+    assert {kernel for node in line.nodes for kernel in node.kernels} == {"row-b", "row-c"}
+    assert [launch.kernel for launch in line.launches] == ["row-b", "row-c", "row-c"]
+    loops = next(stage for stage in line.stages if (stage.kernel, stage.number) == ("row-b", 2))
+    assert [text.split()[2] for text in loops.texts if "=" in text] == ["memref.load", "arith.addf"]
+    assert "arith.addf" in shown(capsys, out, "lines", "train.py:5")
+
+
 def test_search_says_where(out: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, out, "search", r"scf\.for %i")
     assert "kernels/row-b 2 linalg-to-loops{form=scf}:6: scf.for" in text
@@ -113,6 +131,9 @@ def test_search_says_where(out: str, capsys: pytest.CaptureFixture[str]) -> None
         (("passes", "graphs/g"), "may be graphs/g_1, graphs/g_2"),
         (("pass", "row-b", "9"), "its passes are 0 to 4"),
         (("search", "(("), "no regular expression"),
+        (("lines", "train.py"), "isn't FILE:LINE"),
+        (("lines", "trian.py:5"), "did you mean 'train.py'"),
+        (("lines", "train.py:1"), "lines near it that did: 4, 5, 8"),
         (("krnels",), "did you mean 'kernels'"),
     ],
 )

@@ -2,5 +2,6 @@
 
 overview   summary, failures, syncs, fallbacks        graphs    graphs, graph, runs
 kernels    kernels, kernel, launches                  passes    passes, pass, search
-timeline   timeline, memory                           differences    what `mlirdev diff` shows
+timeline   timeline, memory                           source    source, lines
+differences                                            what `mlirdev diff` shows
 """

@@ -78,7 +78,7 @@ def _nodes(detail: GraphDetail) -> Table:
         (
             str(node.number),
             node.text,
-            ", ".join(node.kernels) or (f"on the CPU: {node.host}" if node.host else "none of its own"),
+            ", ".join(node.kernels) or node.fate,
             ", ".join(node.lines),
         )
         for node in detail.nodes

@@ -9,6 +9,7 @@ import msgspec
 from mlirdev import schema
 from mlirdev.explore.causes import OnCpu, Wait
 from mlirdev.explore.facts import GraphDetail, GraphFacts, LaunchFacts
+from mlirdev.explore.linefacts import LineFacts, SourceFacts
 from mlirdev.explore.roofline import KernelFacts
 from mlirdev.explore.steps import Step
 from mlirdev.explore.summary import Summary
@@ -31,6 +32,8 @@ TYPES: dict[str, Any] = {
     "search": list[Match],
     "timeline": Timeline,
     "memory": MemoryFacts,
+    "source": list[SourceFacts],
+    "lines": LineFacts,
 }
 
 
