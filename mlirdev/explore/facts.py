@@ -35,7 +35,7 @@ class GraphFacts:
 @dataclass(frozen=True)
 class NodeFacts:
     """A node of a graph. `kernels` compute it (several, where it was recomputed), `lines` are the Python lines that
-    recorded it; `fate` says why no kernel computes it, where none does: it runs on the CPU, a pass folded it away."""
+    recorded it, `host` says why it runs on the CPU, if it does, `fate` why no kernel computes it, where none does."""
 
     number: int
     op: str
@@ -43,6 +43,7 @@ class NodeFacts:
     results: list[str]
     kernels: list[str]
     lines: list[str]
+    host: str
     fate: str
 
 
@@ -101,7 +102,14 @@ def node_facts(record: Record, name: str) -> list[NodeFacts]:
     lines, links = lines_of_nodes(record, name), Links(record)
     return [
         NodeFacts(
-            i, node.op, node.text, node.results, [k for k in kernels[i] if k], lines[i], links.fate(name, i).after
+            number=i,
+            op=node.op,
+            text=node.text,
+            results=node.results,
+            kernels=[kernel for kernel in kernels[i] if kernel],
+            lines=lines[i],
+            host=node.host,
+            fate=links.fate(name, i).after,
         )
         for i, node in enumerate(graph.nodes)
     ]

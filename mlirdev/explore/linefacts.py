@@ -10,6 +10,7 @@ from pathlib import PurePath
 from mlirdev import schema
 from mlirdev.errors import OptionError
 from mlirdev.explore.facts import LaunchFacts, launch_facts
+from mlirdev.explore.irtext import LOCATION
 from mlirdev.explore.links import Links, Use
 from mlirdev.explore.names import resolve
 from mlirdev.explore.record import Record
@@ -49,7 +50,7 @@ class LineNode:
 
 @dataclass(frozen=True)
 class StageLines:
-    """The lines of a kernel's stage, from 1, that compute for a line of the program, and their text."""
+    """The lines of a kernel's stage, from 1, that compute for a line of the program; their text without locations."""
 
     kernel: str
     number: int
@@ -172,20 +173,19 @@ def _stages(links: Links, nodes: dict[str, list[int]]) -> list[StageLines]:
     return [
         stage
         for kernel, of in ordinals.items()
-        for last in _ends(links.stages(f"kernels/{kernel}"))
-        if of and (stage := _stage_lines(links, kernel, last, of)).lines
+        for number, last in _ends(links.record.passes.get(f"kernels/{kernel}", ()))
+        if (stage := _stage_lines(links, kernel, number, last, of)).lines
     ]
 
 
-def _ends(passes: Iterable[schema.Pass]) -> list[schema.Pass]:
-    """A kernel as it was formed, and the last of each language: LLVM dialect, LLVM IR, assembly."""
-    passes = list(passes)
-    last = {PurePath(of.file).suffix: of for of in passes}
-    return [*passes[:1], *(of for of in last.values() if of is not passes[0])]
+def _ends(passes: Iterable[schema.Pass]) -> list[tuple[int, schema.Pass]]:
+    """A kernel as it was formed, and the last of each language: LLVM dialect, LLVM IR, assembly; with their numbers."""
+    numbered = list(enumerate(passes))
+    last = {PurePath(of.file).suffix: (number, of) for number, of in numbered}
+    return [*numbered[:1], *(end for end in last.values() if end[0])]
 
 
-def _stage_lines(links: Links, kernel: str, of: schema.Pass, ordinals: set[int]) -> StageLines:
+def _stage_lines(links: Links, kernel: str, number: int, of: schema.Pass, ordinals: set[int]) -> StageLines:
     texts = links.record.text(of).split("\n")
     lines = [n for n, found in enumerate(links.lines(of), 1) if ordinals & set(found or ())]
-    number = int(of.file.partition("-")[0])
-    return StageLines(kernel, number, of.file, lines, [texts[n - 1] for n in lines])
+    return StageLines(kernel, number, of.file, lines, [LOCATION.sub("", texts[n - 1]) for n in lines])

@@ -12,8 +12,9 @@ from mlirdev.explore.record import Record
 
 @dataclass(frozen=True)
 class Step:
-    """A pass of an owner. `number` is that of its file, and names it over all stages; `ops` is how many there are,
-    `delta` which are more (+) or fewer (-) than before."""
+    """A pass of an owner. `number` counts over all stages, and is that of its file; a pass that changed nothing has
+    the file of the last one that did. `ops` is how many there are, `delta` which are more (+) or fewer (-) than before.
+    """
 
     number: int
     stage: str
@@ -32,20 +33,20 @@ def steps(record: Record, owner: str) -> list[Step]:
     """The passes of "graphs/NAME" or "kernels/NAME", in order."""
     found = []
     before: schema.Pass | None = None
-    for step in record.passes.get(owner, ()):
-        found.append(_step(step, before))
+    for number, step in enumerate(record.passes.get(owner, ())):
+        found.append(_step(number, step, before))
         before = step
     return found
 
 
 def file_number(file: str) -> int:
-    """The number in front of a stage file's name: 13 of "013-kernel-canonicalize.mlir"."""
+    """The number in front of a stage file's name: 13 of "013-kernel-canonicalize.mlir", that of the pass it is of."""
     return int(file.partition("-")[0])
 
 
-def _step(step: schema.Pass, before: schema.Pass | None) -> Step:
+def _step(number: int, step: schema.Pass, before: schema.Pass | None) -> Step:
     return Step(
-        number=file_number(step.file),
+        number=number,
         stage=step.stage,
         index=step.index,
         name=step.name,

@@ -191,11 +191,12 @@ def write_stages(folder: Path, owner: str, stages: tuple[tuple[str, str, float, 
     """The files of an owner's stages and its passes.jsonl."""
     where = folder / owner
     where.mkdir(parents=True, exist_ok=True)
-    index, last, said = 0, "", b""
+    index, last, file, said = 0, "", "", b""
     for number, (stage, name, seconds, changed, text) in enumerate(stages):
         index, last = (index + 1 if stage == last else 0), stage
-        file = f"{number:03d}-{stage}-{name.partition('{')[0]}{SUFFIXES.get(stage, '.mlir')}"
-        (where / file).write_text(f"{COMMENTS.get(stage, '//')} stage {stage}, {name}\n{text}")
+        if changed:  # what changed nothing has the file of the last that did
+            file = f"{number:03d}-{stage}-{name.partition('{')[0]}{SUFFIXES.get(stage, '.mlir')}"
+            (where / file).write_text(f"{COMMENTS.get(stage, '//')} stage {stage}, {name}\n{text}")
         step = schema.Pass(owner, index, stage, name, file, seconds, changed, op_counts(text), len(text))
         said += schema.encode(step)
     (where / schema.PASSES_FILE).write_bytes(said)

@@ -92,7 +92,7 @@ def _plan(detail: GraphDetail) -> Table:
         (
             str(number),
             launch.kernel or "on the CPU",
-            _listed(launch.nodes),
+            _listed(list(dict.fromkeys(launch.nodes))),
             _listed(launch.reads),
             _listed(launch.writes),
         )

@@ -83,7 +83,7 @@ def _marks(facts: KernelFacts) -> str:
 
 
 def _kernel(facts: KernelFacts, folder: Path) -> Prose:
-    bound = f"{facts.bound}, {units.share(facts.of_bound)} of what the processor allows"
+    reached = "" if facts.of_bound is None else f", {units.share(facts.of_bound)} of what the processor allows"
     said = {
         "kind": facts.type,
         "signature": facts.signature,
@@ -91,7 +91,7 @@ def _kernel(facts: KernelFacts, folder: Path) -> Prose:
         f"{units.seconds(facts.median_s)} each",
         "work": f"{units.count(facts.flops)} flops, {units.nbytes(facts.nbytes)}; "
         f"{units.rate(facts.gflops)} GFLOP/s, {units.rate(facts.gbps)} GB/s",
-        "bound": bound,
+        "bound": facts.bound + reached,
         "threads": str(facts.threads),
         "compiled in": f"{units.seconds(facts.compile_s)}, {units.nbytes(facts.object_bytes)} of machine code",
         "graphs": ", ".join(facts.graphs),

@@ -15,6 +15,8 @@ from mlirdev.explore.steps import Step, steps
 from mlirdev.explore.view import Code, Prose, Table, View
 
 _SHOWN_OPS = 4
+# Options that are too many for a table; --json has them.
+_OPTIONS = re.compile(r"\{[^{}]{40,}\}")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def passes(record: Record, given: str, changed_only: bool = False, pattern: str 
         (
             str(step.number),
             step.stage,
-            step.name,
+            _OPTIONS.sub("{…}", step.name),
             units.seconds(step.seconds),
             "changed" if step.changed else "",
             f"{step.ops:,}",

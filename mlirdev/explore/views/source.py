@@ -49,7 +49,8 @@ def _costs(seconds: float, launches: int, nodes: int) -> str:
 
 
 def _head(found: LineFacts) -> Prose:
-    where = f"{found.file}:{found.line}, {units.seconds(found.seconds)} in kernels, launched {units.times(len(found.launches))}"
+    launched = units.times(len(found.launches))
+    where = f"{found.file}:{found.line}, {units.seconds(found.seconds)} in kernels, launched {launched}"
     return Prose(where, [found.text.rstrip()] if found.text else [])
 
 
