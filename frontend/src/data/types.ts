@@ -73,10 +73,11 @@ export interface PlanLaunch {
   writes: number[];
 }
 /**
- * A node of a graph. `kernels` compute it (several, where it was recomputed; none, where it was folded away),
- * `lines` are the Python lines that recorded it, `host` says why it runs on the CPU, if it does.
+ * A node of a graph. `kernels` compute it (several, where it was recomputed), `lines` are the Python lines that
+ * recorded it, `host` says why it runs on the CPU, if it does, `fate` why no kernel computes it, where none does.
  */
 export interface NodeFacts {
+  fate: string;
   host: string;
   kernels: string[];
   lines: string[];
@@ -484,8 +485,8 @@ export interface Passes {
   texts: number[][];
 }
 /**
- * A pass of an owner. `number` is that of its file, and names it over all stages; `ops` is how many there are,
- * `delta` which are more (+) or fewer (-) than before.
+ * A pass of an owner. `number` counts over all stages, and is that of its file; a pass that changed nothing has
+ * the file of the last one that did. `ops` is how many there are, `delta` which are more (+) or fewer (-) than before.
  */
 export interface Step {
   changed: boolean;
