@@ -1,14 +1,223 @@
-// The program's files: #source/FILE?line=N.
+// The user's Python with the time of each line, and beside it what became of the lines that are picked: nodes, linalg, LLVM
+// IR, assembly. #source/FILE?line=12,14
 import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Pane } from "./code/pane";
+import { Relation, type Nodes, type Use, nodesOf, ordinalsOf, sizeOf, within } from "./data/relation";
+import type { PageLinks } from "./data/types";
+import { plural, seconds } from "./format";
+import { go, href, link, type Route } from "./router";
+import { heatColumn } from "./source/heat";
+import { StagePane } from "./source/stage";
 import { component, type ViewProps } from "./ui/component";
 import { Loaded } from "./ui/loaded";
+import { Empty } from "./ui/parts";
 
 function Source({ app, route }: ViewProps): JSX.Element {
+  const load = async (): Promise<[Record<string, string>, Relation]> => [
+    await app.data.sources(),
+    new Relation(await app.data.blob<PageLinks>("links")),
+  ];
   return (
-    <Loaded of="sources" load={() => app.data.sources()}>
-      {(sources) => <pre>{sources[route.path[0] ?? Object.keys(sources)[0] ?? ""]}</pre>}
+    <Loaded of="source" load={load}>
+      {([sources, relation]) => {
+        const file = route.path[0] || hottest(relation, sources);
+        if (sources[file] === undefined) return <Empty title="No source">{file ? `The record has no text of ${file}.` : "The record has no text of the program."}</Empty>;
+        return <Body key={file} file={file} sources={sources} relation={relation} route={route} />;
+      }}
     </Loaded>
   );
 }
 
-export const source = component(Source, { title: (route) => route.path[0] ?? "source", section: "source" });
+/** The file in which most of the time is. */
+function hottest(relation: Relation, sources: Record<string, string>): string {
+  const time = new Map(Object.keys(sources).map((file) => [file, 0]));
+  for (const spot of relation.links.places) {
+    const known = time.get(spot.file);
+    if (known !== undefined) time.set(spot.file, known + spot.seconds + 1e-9);
+  }
+  return [...time].sort(([, a], [, b]) => b - a)[0]?.[0] ?? "";
+}
+
+/** The line with the most time, which is what the view opens with. */
+function hottestLine(relation: Relation, file: string): string {
+  const here = relation.links.places.filter((spot) => spot.file === file);
+  return String(here.sort((a, b) => b.seconds - a.seconds)[0]?.line ?? "");
+}
+
+interface BodyProps {
+  file: string;
+  sources: Record<string, string>;
+  relation: Relation;
+  route: Route;
+}
+
+/** What is picked: lines of the program, or nodes by way of a line of IR. `said` is why a line leads nowhere. */
+interface Picked {
+  nodes: Nodes;
+  lines: readonly number[];
+  said?: string;
+}
+
+const NO_OP = "no op is on that line";
+const NO_ORIGIN = "that op doesn't say what it comes from";
+
+function Body({ file, sources, relation, route }: BodyProps): JSX.Element {
+  const asked = route.query.line ?? hottestLine(relation, file);
+  const [picked, setPicked] = useState<Picked>(() => ofLines(relation, file, asked));
+  const [kernel, setKernel] = useState(route.query.kernel ?? "");
+  const [launch, setLaunch] = useState("");
+  useEffect(() => setPicked(ofLines(relation, file, asked)), [asked]);
+  useEffect(() => setLaunch(""), [picked.nodes, kernel]);
+
+  const all = useMemo(() => relation.usesOf(picked.nodes), [picked]);
+  const kernels = [...new Set(all.map((use) => use.kernel).filter(Boolean))];
+  const shownKernel = kernels.includes(kernel) ? kernel : (kernels[0] ?? "");
+  const uses = all.filter((use) => use.kernel === shownKernel);
+  const use = uses.find((one) => keyOf(one) === launch);
+  const nodes = useMemo(() => (use ? within(use, picked.nodes) : picked.nodes), [use, picked]);
+  const graph = use?.graph ?? uses[0]?.graph ?? [...picked.nodes.keys()][0] ?? "";
+  const chosen = use ? [use] : uses;
+  const ordinals = useMemo(() => ordinalsOf(chosen, nodes), [shownKernel, launch, nodes]);
+  const lines = useMemo(() => relation.linesOf(file, nodes), [file, nodes]);
+
+  const onPython = (line: number, isAdded: boolean): void => {
+    const before = isAdded ? picked.lines : [];
+    const now = before.includes(line) ? before.filter((one) => one !== line) : [...before, line];
+    go(href("source", [file], { line: now.sort((a, b) => a - b).join(",") }), true);
+  };
+  const onIr = (found: ReadonlySet<number> | null, nodesOfThem: (found: ReadonlySet<number>) => Nodes): void => {
+    setKernel(shownKernel);
+    setPicked(found?.size ? ofNodes(relation, file, nodesOfThem(found)) : { ...picked, said: found ? NO_ORIGIN : NO_OP });
+  };
+  const onGraph = (found: ReadonlySet<number> | null): void => onIr(found, (own) => new Map([[graph, own]]));
+  const onKernel = (found: ReadonlySet<number> | null): void =>
+    onIr(found, (own) => nodesOf(use ? [use] : relation.usesOfKernel(shownKernel), own));
+
+  const heat = useMemo(() => heatColumn(relation.spots(file)), [file]);
+  return (
+    <div class="fill source">
+      <Strip
+        {...{ file, sources, relation, picked, nodes, all, kernels, uses, use }}
+        kernel={shownKernel}
+        graph={graph}
+        onKernel={setKernel}
+        onLaunch={setLaunch}
+      />
+      <div class="python">
+        <Pane of={file} text={sources[file]!} file="a.py" extra={heat} linked={lines} current={picked.lines} line={picked.lines[0] ?? lines[0]} scroll={picked} onLine={onPython} />
+      </div>
+      <div class="stages">
+        <StagePane owner={graph && `graphs/${graph}`} role="graph" wanted={nodes.get(graph)} onPick={onGraph} />
+        <StagePane owner={shownKernel && `kernels/${shownKernel}`} role="linalg" wanted={ordinals} onPick={onKernel} />
+        <StagePane owner={shownKernel && `kernels/${shownKernel}`} role="llvm" wanted={ordinals} onPick={onKernel} />
+        <StagePane owner={shownKernel && `kernels/${shownKernel}`} role="asm" wanted={ordinals} onPick={onKernel} />
+      </div>
+    </div>
+  );
+}
+
+function ofLines(relation: Relation, file: string, asked: string): Picked {
+  const lines = asked.split(",").map(Number).filter((line) => line > 0);
+  const nodes = relation.nodesAt(file, new Set(lines));
+  return { nodes, lines, ...(lines.length && !sizeOf(nodes) ? { said: "this line recorded nothing" } : {}) };
+}
+
+function ofNodes(relation: Relation, file: string, nodes: Nodes): Picked {
+  if (relation.linesOf(file, nodes).length) return { nodes, lines: [] };
+  const places = [...relation.spotsOf(nodes)].map((spot) => `${spot.file}:${spot.line}`);
+  return { nodes, lines: [], said: places.length ? `it comes from ${places.join(", ")}` : "no line of the program is known for it" };
+}
+
+interface StripProps {
+  file: string;
+  sources: Record<string, string>;
+  relation: Relation;
+  picked: Picked;
+  nodes: Nodes;
+  all: Use[];
+  kernels: string[];
+  kernel: string;
+  graph: string;
+  uses: Use[];
+  use: Use | undefined;
+  onKernel: (name: string) => void;
+  onLaunch: (key: string) => void;
+}
+
+function Strip(props: StripProps): JSX.Element {
+  const { file, sources, relation, picked, nodes, all, kernels, kernel, uses, use, onKernel, onLaunch } = props;
+  const times = all.reduce((sum, one) => sum + one.times, 0);
+  const time = all.reduce((sum, one) => sum + one.seconds, 0);
+  return (
+    <div class="bar top">
+      <select aria-label="file" value={file} onChange={(event) => go(href("source", [event.currentTarget.value]))}>
+        {Object.keys(sources).map((name) => (
+          <option value={name}>{name}</option>
+        ))}
+      </select>
+      {sizeOf(picked.nodes) === 0 ? (
+        <span class="soft">{picked.said ?? "Pick a line, of the program or of any pane: what belongs to it is marked in all. Ctrl adds lines."}</span>
+      ) : (
+        <>
+          <span class="soft">
+            {plural(sizeOf(picked.nodes), "node")}, {plural(kernels.length, "kernel")}, {plural(times, "launch", "launches")} of {seconds(time)}
+          </span>
+          {kernels.length > 0 && (
+            <select aria-label="kernel" value={kernel} onChange={(event) => onKernel(event.currentTarget.value)}>
+              {kernels.map((name) => (
+                <option value={name}>
+                  {name} · {seconds(total(all, name))}
+                </option>
+              ))}
+            </select>
+          )}
+          {kernel && (
+            <select aria-label="launch" value={use || uses.length === 1 ? keyOf(use ?? uses[0]!) : ""} onChange={(event) => onLaunch(event.currentTarget.value)}>
+              {uses.length !== 1 && <option value="">in all {plural(uses.length, "place")}</option>}
+              {uses.map((one) => (
+                <option value={keyOf(one)}>
+                  launch {one.index} of {one.graph} · {one.times}× · {seconds(one.seconds)}
+                </option>
+              ))}
+            </select>
+          )}
+          {kernel && <a href={link.pass(`kernels/${kernel}`)}>passes</a>}
+          <Fates relation={relation} nodes={nodes} />
+          {picked.said && <span class="soft">{picked.said}</span>}
+        </>
+      )}
+    </div>
+  );
+}
+
+function total(uses: Use[], kernel: string): number {
+  return uses.reduce((sum, use) => sum + (use.kernel === kernel ? use.seconds : 0), 0);
+}
+
+function keyOf(use: Use): string {
+  return `${use.graph} ${use.index}`;
+}
+
+/** Nodes that nothing computes, with the pass that removed them. */
+function Fates({ relation, nodes }: { relation: Relation; nodes: Nodes }): JSX.Element | null {
+  const found = relation.fates(nodes).map(({ graph, node, fate }) => `n${node} ${opOf(relation.text(graph, node))}: ${fate}`);
+  if (!found.length) return null;
+  return (
+    <span class="fates ellipsis" title={found.join("\n")}>
+      {found.length > 1 && `${found.length} nodes without a kernel: `}
+      {found[0]}
+    </span>
+  );
+}
+
+/** The op in a node's text: aten.add.Tensor of "%3: 4xf32 = aten.add.Tensor(%1, %2)  // n0". */
+function opOf(text: string): string {
+  return /([a-z_]\w*(?:\.\w+)+)\(/.exec(text)?.[1] ?? "";
+}
+
+export const source = component(Source, {
+  title: (route) => route.path[0] ?? "source",
+  section: "source",
+  keys: [["ctrl click", "add a line of the program"]],
+});

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from mlirdev import schema
 from mlirdev.dump import COMMENTS
-from mlirdev.explore.irtext import language_of, lines_without_locations
+from mlirdev.explore.irtext import Language, dialect_mix, language_of, lines_without_locations
 from mlirdev.explore.links import Links
 from mlirdev.explore.ordinals import Ordinals
-from mlirdev.explore.steps import Step, file_number, steps
+from mlirdev.explore.steps import Step, steps
 
 # A longer line is a constant that nobody reads; it would only make the page slow.
 LONGEST_LINE = 20_000
@@ -28,7 +28,8 @@ class Passes:
 
     `marks` says what a text's lines stand for: place in `sets`, count of lines, place, count, …; a set is null for a
     line without ops. `gone` has each ordinal of which nothing is left at the end, with the number of the first step
-    without it. `commands` say, for each step, how to go on from its file."""
+    without it. Of each step, `mixes` counts the ops by dialect (MLIR only), and `commands` say how to go on from its
+    file."""
 
     steps: list[Step]
     text_of: list[int]
@@ -38,6 +39,7 @@ class Passes:
     marks: list[list[int]]
     sets: list[list[int] | None]
     gone: dict[int, int]
+    mixes: list[dict[str, int]]
     commands: list[str]
 
 
@@ -55,6 +57,7 @@ def passes_page(links: Links, owner: str, most: int) -> Passes:
         marks=pool.marks,
         sets=[None if ordinals is None else list(ordinals) for ordinals in pool.sets],
         gone=_gone(links, owner),
+        mixes=[_mix(step) for step in found],
         commands=[_command(links.record.folder / owner / step.file) for step in found],
     )
 
@@ -66,10 +69,12 @@ def _marked(links: Links, of: schema.Pass) -> list[tuple[str, Ordinals]]:
 
 
 def _gone(links: Links, owner: str) -> dict[int, int]:
-    passes = links.stages(owner)
-    last = len(passes) - 1
-    seen = links.last_seen(owner).items()
-    return {ordinal: file_number(passes[step + 1].file) for ordinal, step in seen if step < last}
+    last = len(links.stages(owner)) - 1
+    return {ordinal: step + 1 for ordinal, step in links.last_seen(owner).items() if step < last}
+
+
+def _mix(of: schema.Pass) -> dict[str, int]:
+    return dialect_mix(of.ops) if language_of(of.file) is Language.MLIR else {}
 
 
 def _command(path: Path) -> str:

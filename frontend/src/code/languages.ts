@@ -1,50 +1,103 @@
-// What the record's texts are written in, for CodeMirror and for static pieces of code alike.
+// What the record's texts are written in, for CodeMirror and for static pieces of code alike: a list of patterns each, of
+// which the first that fits is taken.
 import { StreamLanguage, type StreamParser } from "@codemirror/language";
-import { gas } from "@codemirror/legacy-modes/mode/gas";
 import { python } from "@codemirror/legacy-modes/mode/python";
 
-const TYPE = /^(?:tensor|memref|vector|index|none|complex|tuple|bf16|f16|f32|f64|f128|tf32|[su]?i\d+|f8\w+|ptr|float|double|half|void)\b/;
-const MLIR_WORD =
-  /^(?:module|return|call|to|step|iter_args|ins|outs|into|from|private|attributes|affine_map|affine_set|dense|true|false|loc|func)\b/;
-const LLVM_WORD =
-  /^(?:define|declare|target|datalayout|triple|source_filename|attributes|metadata|distinct|global|constant|internal|private|align|nuw|nsw|exact|fast|contract|inbounds|nocapture|noundef|noalias|readonly|writeonly|to|x|label|true|false|null|undef|poison|zeroinitializer|splat)\b/;
-const LLVM_OP =
-  /^(?:ret|br|switch|add|fadd|sub|fsub|mul|fmul|[us]div|fdiv|[us]rem|frem|shl|[la]shr|and|or|xor|fneg|alloca|load|store|getelementptr|trunc|[zs]ext|fptrunc|fpext|fpto[us]i|[us]itofp|ptrtoint|inttoptr|bitcast|[if]cmp|phi|select|call|tail|extractelement|insertelement|shufflevector|extractvalue|insertvalue|freeze|unreachable|fence)\b/;
+type Rule = [pattern: RegExp, tag: string | null];
 
-function parser(name: string, comment: string, word: RegExp, op: RegExp): StreamParser<unknown> {
-  return {
+/** A language without state: what a token is depends on its line alone. `first` is tried at a line's first token. */
+function lexer(name: string, rules: Rule[], first: Rule[] = []): StreamLanguage<unknown> {
+  const parser: StreamParser<unknown> = {
     name,
     token(stream) {
       if (stream.eatSpace()) return null;
-      if (stream.match(comment)) {
-        stream.skipToEnd();
-        return "comment";
+      const isFirst = /^\s*$/.test(stream.string.slice(0, stream.start));
+      for (const [pattern, tag] of isFirst ? [...first, ...rules] : rules) {
+        if (stream.match(pattern)) return tag;
       }
-      if (stream.match(/^"(?:[^"\\]|\\.)*"?/)) return "string";
-      if (stream.match(/^(?:#loc\w*|loc(?=\())/)) return "meta";
-      if (stream.match(/^[%^][\w$.#-]+/)) return "variableName";
-      if (stream.match(/^@[\w$.-]+/)) return "variableName.function";
-      if (stream.match(/^[#!][\w$.]+/)) return "meta";
-      if (stream.match(op)) return "keyword";
-      if (stream.match(TYPE)) return "typeName";
-      if (stream.match(word)) return "operatorKeyword";
-      if (stream.match(/^(?:0x[0-9A-Fa-f]+|-?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?)/)) return "number";
-      // A shape: its type follows the last x.
-      if (stream.match(/^x(?=\d|\?|[a-z])/)) return "number";
-      if (!stream.match(/^[A-Za-z_][\w$-]*/)) stream.next();
+      stream.next();
       return null;
     },
   };
+  return StreamLanguage.define(parser);
 }
 
-export const mlir = StreamLanguage.define(parser("mlir", "//", MLIR_WORD, /^[a-z_]\w*(?:\.\w+)+/));
-export const llvm = StreamLanguage.define(parser("llvm", ";", LLVM_WORD, LLVM_OP));
-export const asm = StreamLanguage.define(gas);
-export const py = StreamLanguage.define(python);
+const STRING: Rule = [/^"(?:[^"\\]|\\.)*"/, "string"];
+const NUMBER: Rule = [/^-?(?:0x[\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\w.])/, "number"];
 
-const BY_SUFFIX: Record<string, StreamLanguage<unknown>> = { mlir, ll: llvm, s: asm, py } as never;
+export const mlir = lexer("mlir", [
+  [/^\/\/.*/, "comment"],
+  STRING,
+  [/^%[\w$.-]+(?:#\d+)?/, "variableName"],
+  [/^\^\w+/, "labelName"],
+  [/^@(?:[\w$.-]+|"[^"]*")/, "atom"],
+  [/^![\w$.]+/, "typeName"],
+  [/^#[\w$.]+/, "meta"],
+  // A shape is sizes with an x behind each: 4x?xf32.
+  [/^(?:\d+|\?)x(?=[\d?a-z!])/, "number"],
+  [/^(?:memref|tensor|vector|complex|tuple)(?=<)/, "typeName"],
+  [/^(?:[su]?i\d+|f\d+\w*|bf16|tf32|index|none)(?!\w)/, "typeName"],
+  [/^[a-z_]\w*\.[\w.$]+/, "keyword"],
+  [/^(?:module|return|call|func|private|to|step|iter_args|ins|outs|attributes|else|do)(?!\w)/, "keyword"],
+  [/^(?:true|false|dense|unit|affine_map|affine_set|loc)(?!\w)/, "bool"],
+  NUMBER,
+  [/^[A-Za-z_$][\w$]*/, null],
+]);
+
+const LLVM_OPS =
+  "add alloca and ashr atomicrmw bitcast br call cmpxchg extractelement extractvalue fadd fcmp fdiv fence fmul fneg fpext fptosi " +
+  "fptoui fptrunc freeze frem fsub getelementptr icmp insertelement insertvalue inttoptr invoke load lshr mul or phi ptrtoint ret " +
+  "sdiv select sext shl shufflevector sitofp srem store sub switch trunc udiv uitofp unreachable urem xor zext tail define declare";
+export const llvm = lexer("llvm", [
+  [/^;.*/, "comment"],
+  STRING,
+  [/^%(?:[\w$.-]+|"[^"]*")/, "variableName"],
+  [/^@(?:[\w$.-]+|"[^"]*")/, "atom"],
+  [/^[!#][\w$.-]*/, "meta"],
+  [/^(?:i\d+|ptr|half|bfloat|float|double|fp128|void|label|metadata|token)(?![\w.])/, "typeName"],
+  [new RegExp(`^(?:${LLVM_OPS.replaceAll(" ", "|")})(?![\\w.])`), "keyword"],
+  [/^(?:true|false|null|undef|poison|zeroinitializer|splat)(?!\w)/, "bool"],
+  NUMBER,
+  [/^[A-Za-z_$.][\w$.]*/, null],
+], [[/^[\w$.-]+:/, "labelName"]]);
+
+export const asm = lexer("asm", [
+  [/^(?:#(?!\d|:)|\/\/).*/, "comment"],
+  STRING,
+  [/^\.L[\w$.]+/, "labelName"],
+  [/^%\w+/, "variableName"],
+  [/^[$#]-?(?:0x[\da-fA-F]+|\d+)/, "number"],
+  [/^[@.]\w+/, "meta"],
+  NUMBER,
+  [/^[A-Za-z_$][\w$.]*/, null],
+], [
+  [/^[\w$.]+:/, "labelName"],
+  [/^\.[\w.]+/, "meta"],
+  [/^[a-z][\w.]*/, "keyword"],
+]);
+
+export const graph = lexer("graph", [
+  [/^\/\/.*/, "comment"],
+  STRING,
+  [/^[%$]\d+/, "variableName"],
+  [/^slot \d+/, "variableName"],
+  [/^(?:(?:\d+|\?|s\d+)x)*(?:[iuf]\d+|bf16|c64|c128)(?!\w)/, "typeName"],
+  [/^[a-z_]\w*(?:\.\w+)+/, "keyword"],
+  [/^(?:launch|host|return|input|scalar|size)(?!\w)/, "keyword"],
+  NUMBER,
+  [/^[A-Za-z_$][\w$]*/, null],
+]);
+
+export const py = StreamLanguage.define(python) as StreamLanguage<unknown>;
+
+const BY_SUFFIX: Record<string, StreamLanguage<unknown>> = { mlir, ll: llvm, s: asm, py, txt: graph };
 
 /** The language of a file of this name; null where it is plain text. */
 export function languageOf(file: string): StreamLanguage<unknown> | null {
-  return BY_SUFFIX[file.replace(/^.*\./, "")] ?? null;
+  return BY_SUFFIX[suffixOf(file)] ?? null;
+}
+
+/** What follows a file name's last dot. */
+export function suffixOf(file: string): string {
+  return file.replace(/^.*\./, "");
 }

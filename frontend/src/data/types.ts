@@ -469,7 +469,8 @@ export interface Wait {
  *
  * `marks` says what a text's lines stand for: place in `sets`, count of lines, place, count, …; a set is null for a
  * line without ops. `gone` has each ordinal of which nothing is left at the end, with the number of the first step
- * without it. `commands` say, for each step, how to go on from its file.
+ * without it. Of each step, `mixes` counts the ops by dialect (MLIR only), and `commands` say how to go on from its
+ * file.
  */
 export interface Passes {
   commands: string[];
@@ -479,6 +480,9 @@ export interface Passes {
   };
   lines: string[];
   marks: number[][];
+  mixes: {
+    [k: string]: number;
+  }[];
   sets: (number[] | null)[];
   steps: Step[];
   text_of: number[];
