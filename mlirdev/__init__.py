@@ -48,6 +48,7 @@ def _autoload() -> None:
     backend.autoload()
     if options.explore:
         _explore_or_warn()
+    _verify()
 
 
 def _explore() -> None:
@@ -60,6 +61,12 @@ def _explore_or_warn() -> None:
         _explore()
     except Exception as error:
         warnings.warn(f"no record is made: {error}", stacklevel=2)
+
+
+def _verify() -> None:
+    """Have every kernel checked, if the option `verify` says so. By name, like the record."""
+    if options.verify != "off":
+        importlib.import_module("mlirdev.explore.verify").install()
 
 
 def __getattr__(name: str) -> Any:
@@ -84,5 +91,6 @@ def _must_attach() -> bool:
 for _name in ("options", "explain"):
     __getattr__(_name)
 importlib.import_module("mlirdev.options").watch("explore", _explore)
+importlib.import_module("mlirdev.options").watch("verify", _verify)
 if _must_attach():
     _autoload()

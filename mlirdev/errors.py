@@ -51,6 +51,10 @@ class PassError(MlirdevError):
         return PassError, (self.stage, self.pass_name, self.diagnostics)
 
 
+class WrongResultError(MlirdevError):
+    """A kernel's result isn't what PyTorch's CPU ops compute (option `verify`)."""
+
+
 class InternalError(MlirdevError):
     """A bug of ours. `reproducer` is a folder that `mlirdev repro` runs again, where one was written."""
 

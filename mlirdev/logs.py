@@ -31,9 +31,9 @@ def _write(kind: str, line: str) -> None:
     print(f"mlirdev {kind}: {line}", file=_stream[0] or sys.stderr, flush=True)
 
 
-def say_override(line: str) -> None:
-    """Say, whatever is logged, that a stage's result was replaced."""
-    _write("override", line)
+def say(kind: str, line: str) -> None:
+    """Write one line, whatever is wanted."""
+    _write(kind, line)
 
 
 def logs_passes() -> bool:

@@ -30,6 +30,9 @@ def _option(default: Any, text: str, items: tuple[str, ...] = ()) -> Any:
 # Options whose variable is shorter: `options.override` is the method.
 _SHORT = {"override_dir": "override"}
 
+# Words of a switch that has more than two positions.
+_SWITCHES = {"verify": {"0": "off", "1": "error"}}
+
 _watchers: dict[str, list[Callable[[], None]]] = {}
 
 
@@ -74,6 +77,9 @@ class Options:
     max_pending_mb: int = _option(4096, "soft limit on the bytes that a trace's values would take")
     compile_timeout_s: int = _option(300, "seconds after which a compile worker counts as hung")
     override_dir: str = _option("", "a folder of dumped files, edited by hand, to use in place of what the passes make")
+    verify: Literal["off", "warn", "error"] = _option(
+        "off", "what a kernel whose result differs from PyTorch's CPU ops does; each is checked (slow); 1 is error"
+    )
     explore: str = _option("", "a folder for the record that the explorer reads")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -142,7 +148,7 @@ def _parse(name: str, text: str) -> Any:
             return int(text)
         except ValueError:
             raise OptionError(f"{variable(name)}={text!r} isn't a whole number") from None
-    return text
+    return _SWITCHES[name].get(text, text) if name in _SWITCHES else text
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -174,12 +174,14 @@ LaunchArg: TypeAlias = SlotArg | ScalarArg | DimArg
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One run of the kernel whose key is `kernel`. `args` fit the Signature's params one to one,
-    `results` are slots. `nodes[k]` is the graph node that the kernel's ordinal location `nk` stands for."""
+    `results` are slots. `nodes[k]` is the graph node that the kernel's ordinal location `nk` stands for; `made[i]` the
+    node whose result the i-th result is, as far as locations tell, and -1 for a step on the way to one."""
 
     kernel: str
     args: tuple[LaunchArg, ...]
     results: tuple[int, ...]
     nodes: tuple[int, ...] = ()
+    made: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

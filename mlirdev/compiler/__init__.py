@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlirdev.compiler.driver import expect_compiles
-    from mlirdev.compiler.executable import Executable, HostExecutor, set_host_executor
+    from mlirdev.compiler.executable import Executable, HostExecutor, set_host_executor, set_inspector
     from mlirdev.compiler.executables import executable_for, forget
     from mlirdev.compiler.graph_cache import Found
     from mlirdev.compiler.varying import Place
 
 __all__ = [
     "Executable", "Found", "HostExecutor", "Place", "executable_for", "expect_compiles", "forget", "set_host_executor",
+    "set_inspector",
 ]  # fmt: skip
 
 # Loaded when asked for: a worker, which is a module of this package, needs none of it, and starts twice as fast.
@@ -34,6 +35,7 @@ _HOMES = {
     "expect_compiles": "driver",
     "forget": "executables",
     "set_host_executor": "executable",
+    "set_inspector": "executable",
 }
 
 

@@ -11,7 +11,7 @@ from mlirdev.graph import Graph, Node, TensorSpec
 from mlirdev.jit import Kernel, runall_address, stamp_address
 from mlirdev.options import options
 from mlirdev.plan import HostLaunch, Launch
-from mlirdev.runtime import Buffer, PlanRunner, Stream, ignored, unchanged
+from mlirdev.runtime import Buffer, Inspect, PlanRunner, Stream, ignored, unchanged
 from mlirdev.target import Target
 
 Scalar = float | int | bool
@@ -24,6 +24,20 @@ HostExecutor = Callable[
 # How many of the sizes that an executable ran with are remembered.
 _SIZES_KEPT = 64
 _host_executor: list[HostExecutor] = []
+
+
+# What looks at every launch of a run, if it wants to: given the executable, its scalars and syms, and what adds a host
+# launch's line to an error. `explore/` provides it.
+Inspector = Callable[
+    ["Executable", Sequence[Scalar], tuple[int, ...], Callable[[HostLaunch, BaseException], BaseException]],
+    Inspect | None,
+]
+_inspector: list[Inspector] = []
+
+
+def set_inspector(inspector: Inspector | None) -> None:
+    """Whom to ask, before each run, whether it looks at the launches; None ends it."""
+    _inspector[:] = [] if inspector is None else [inspector]
 
 
 def set_host_executor(executor: HostExecutor) -> None:
@@ -79,7 +93,8 @@ class Executable:
         the outputs may be written over them, and once `launched` is called with the outputs, they have been.
         """
         launch = self._runner.launch
-        return launch(stream, inputs, scalars, syms, threads, describe, wait, describe_host, free, launched)
+        inspect = _inspector[0](self, scalars, syms, describe_host) if _inspector else None
+        return launch(stream, inputs, scalars, syms, threads, describe, wait, describe_host, free, launched, inspect)
 
     def may_lend(self, syms: tuple[int, ...], threads: int) -> tuple[int, ...]:
         """The positions of inputs whose memory outputs would take if nobody else needed them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +98,7 @@ def _replacing(override: Override | None) -> Iterator[Replacer | None]:
     if override is None:
         yield None
         return
-    replacer = Replacer(override.folder, override.files, logs.say_override)
+    replacer = Replacer(override.folder, override.files, partial(logs.say, "override"))
     try:
         yield replacer
         replacer.finish()

@@ -143,4 +143,5 @@ def _native_launches(part: NativePart, plan: Plan, slots: list[Slot], slot_of: d
             tuple(map(arg, launch.args)),
             tuple(moved[r] for r in launch.results),
             tuple(part.nodes[n] for n in launch.nodes),
+            tuple(part.nodes[n] if n >= 0 else n for n in launch.made),
         )

@@ -12,6 +12,7 @@ outputs share one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_mlir import ir
@@ -20,9 +21,9 @@ from mlirdev.graph import Graph
 from mlirdev.passes.dim_trace import DimTrace, element_type, nbytes, tensor_shape
 from mlirdev.passes.grouping import Group, Grouping
 from mlirdev.passes.kernel_source import KernelSource
-from mlirdev.passes.op_graph import OpGraph, Role, build_op_graph
+from mlirdev.passes.op_graph import OpGraph, OpNode, Role, build_op_graph
 from mlirdev.passes.ordering import order_groups
-from mlirdev.passes.outline import Outlined, Outliner, sym_arguments
+from mlirdev.passes.outline import Outlined, Outliner, location_node, sym_arguments
 from mlirdev.plan import DimArg, Launch, LaunchArg, Plan, PlanDim, ScalarArg, Slot, SlotArg
 from mlirdev.target import Target
 
@@ -107,7 +108,22 @@ class _Reader:
         args += [ScalarArg(self._scalars[value]) for value in outside.scalars]
         args += [DimArg(dim) for dim in outside.dims]
         results = tuple(map(self._add_slot, outside.results))
-        return Launch(kernel.source.key, tuple(args), results, kernel.nodes)
+        made = tuple(map(self._node_made, outside.results))
+        return Launch(kernel.source.key, tuple(args), results, kernel.nodes, made)
+
+    def _node_made(self, value: ir.Value) -> int:
+        """The graph node whose result a value is: that of its op, if ops of other nodes use it. Else -1."""
+        definer = self._ops.definer[value]
+        node = location_node(definer.op)
+        return node if any(user != node for user in self._using_nodes(definer)) else -1
+
+    def _using_nodes(self, definer: OpNode) -> Iterator[int]:
+        """The graph nodes of the ops that use an op's results, through views; -1 for the caller."""
+        for user in definer.users:
+            if user.role in (Role.VIEW, Role.SLICE):
+                yield from self._using_nodes(user)
+            else:
+                yield -1 if user.role is Role.RETURN else location_node(user.op)
 
     def _results(self, groups: list[Group], reads: dict[int, set[ir.Value]]) -> dict[int, list[ir.Value]]:
         """Per group, its members' results that another group or the caller reads."""

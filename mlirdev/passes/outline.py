@@ -210,8 +210,13 @@ def source_nodes(module: ir.Module) -> tuple[int, ...]:
     """The graph node behind each of the kernel's ops, in order. An op without one (a constant made by folding) takes
     its neighbour's; empty if no op has one."""
     function = module.body.operations[0].operation
-    matches = [NODE_NAME.search(str(op.location)) for op in inner_ops(function)]
-    return _filled([int(match[1]) if match else -1 for match in matches])
+    return _filled([location_node(op) for op in inner_ops(function)])
+
+
+def location_node(op: ir.Operation) -> int:
+    """The graph node in an op's location, or -1."""
+    match = NODE_NAME.search(str(op.location))
+    return int(match[1]) if match else -1
 
 
 def number_locations(module: ir.Module) -> None:

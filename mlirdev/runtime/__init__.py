@@ -17,7 +17,7 @@ from mlirdev.runtime.copies import copy_from_host, copy_on_device, copy_to_host
 from mlirdev.runtime.device import Device
 from mlirdev.runtime.event import Event
 from mlirdev.runtime.memory_plan import MemoryPlan, plan_memory
-from mlirdev.runtime.plan_runner import PlanRunner, ignored, unchanged
+from mlirdev.runtime.plan_runner import Inspect, PlanRunner, ignored, unchanged
 from mlirdev.runtime.stream import Stream
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Buffer",
     "Device",
     "Event",
+    "Inspect",
     "MemoryPlan",
     "PlanRunner",
     "Stream",

@@ -117,7 +117,7 @@ class Binding:
 
     def spans(self, launch: HostLaunch, bases: Sequence[int]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Address and bytes of each operand and result of a host launch."""
-        return [self._span(s, bases) for s in launch.operands], [self._span(s, bases) for s in launch.results]
+        return [self.span(s, bases) for s in launch.operands], [self.span(s, bases) for s in launch.results]
 
     def addresses(self, bases: Sequence[int]) -> tuple[int, ...]:
         """Where each slot is; 0 for one that nothing reads or writes."""
@@ -188,7 +188,8 @@ class Binding:
         base, offset = self._places[arg.slot]
         return base, offset + arg.offset
 
-    def _span(self, slot: int, bases: Sequence[int]) -> tuple[int, int]:
+    def span(self, slot: int, bases: Sequence[int]) -> tuple[int, int]:
+        """Address and bytes of a slot."""
         base, offset = self._places[slot]
         return bases[base] + offset, self._plan.slots[slot].nbytes(self.syms)
 

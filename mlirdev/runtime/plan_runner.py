@@ -39,6 +39,9 @@ HostFunction: TypeAlias = Callable[[int, Sequence[Span], Sequence[Span], Sequenc
 # Makes the user's error of a launch whose error word was set, and of what a host launch raised.
 Describe: TypeAlias = Callable[[Launch, ErrorWord], Exception]
 DescribeHost: TypeAlias = Callable[[HostLaunch, BaseException], BaseException]
+# Looks at a run launch by launch: called as it starts, with where each slot lies, it says what to call behind every
+# launch. What that raises fails the run.
+Inspect: TypeAlias = Callable[[Callable[[int], Span]], Callable[[Launch | HostLaunch], None]]
 
 # For how many sizes a plan stays bound.
 _BINDINGS_KEPT = 256
@@ -105,6 +108,7 @@ class PlanRunner:
         describe_host: DescribeHost = unchanged,
         free: tuple[int, ...] = (),
         launched: Callable[[list[Buffer]], None] = ignored,
+        inspect: Inspect | None = None,
     ) -> list[Buffer]:
         """Enqueue the plan on `stream` and return its outputs at once (with `wait`, when it has run).
 
@@ -131,6 +135,7 @@ class PlanRunner:
                 bases = [frame.address, arena.address, *(b.address for b in inputs), *(b.address for b in made)]
                 binding.fill(frame, bases)
                 task = PlanTask(self, binding, frame, bases, inputs, made, scalars, describe, describe_host, stream)
+                task.inspect = inspect
                 stream.start(task, wait)
             except BaseException:
                 _give_back(inputs, made, lenders)
@@ -166,6 +171,7 @@ class PlanTask(Task):
         "_scalars",
         "_timeline",
         "_written",
+        "inspect",
     )
 
     def __init__(
@@ -191,6 +197,7 @@ class PlanTask(Task):
         self._describe_host = describe_host
         self._error: BaseException | None = None
         self._timeline = stream.timeline
+        self.inspect: Inspect | None = None
         self._read = [b.fate for b in inputs]
         self._written = [b.fate for b in made]
         self._foreign = [b for b in inputs if b.stream is not stream]
@@ -204,7 +211,7 @@ class PlanTask(Task):
         return self._timeline.enqueue_plan(self._runner.plan, binding.syms, binding.threads, addresses, allocated)
 
     def parts(self) -> Sequence[Part]:
-        if self._timeline.listening:
+        if self._timeline.listening or self.inspect is not None:
             return (self.run,)
         # Kernels run even behind a failure: they check every access, and nobody gets to see what they make of it.
         return [
@@ -222,15 +229,18 @@ class PlanTask(Task):
 
     def _run_segments(self) -> None:
         index = 0
+        inspect = None if self.inspect is None or self._failure() else self.inspect(self._span)
         for segment in self._binding.segments:
             if self._failure() is not None:
                 return
             if not isinstance(segment, NativeRun):
                 self._on_host(segment, index)
+                if inspect is not None:
+                    inspect(segment)
                 index += 1
                 continue
-            if self._timeline.listening:
-                self._run_one_by_one(segment, index)
+            if self._timeline.listening or inspect is not None:
+                self._run_one_by_one(segment, index, inspect)
             else:
                 self._run_native(segment, 0, len(segment.functions))
             index += len(segment.launches)
@@ -239,13 +249,19 @@ class PlanTask(Task):
         argvs = self._frame.address + 8 * (self._binding.argvs_at + run.first + first)
         self._runner.runall(run.functions_at + 8 * first, argvs, count)
 
-    def _run_one_by_one(self, run: NativeRun, index: int) -> None:
-        """Time every launch by itself, for the timeline's listeners; the first is the plan's of this index."""
+    def _span(self, slot: int) -> Span:
+        return self._binding.span(slot, self._bases)
+
+    def _run_one_by_one(self, run: NativeRun, index: int, inspect: Callable[[Launch], None] | None) -> None:
+        """Time every launch by itself, for the timeline's listeners, and have it looked at; the first is the plan's of
+        this index."""
         skipped = (len(run.functions) - len(run.launches)) // 2  # the stamp
         self._run_native(run, 0, skipped)
         for number, launch in enumerate(run.launches):
             with self._timeline.time(launch, self._number, index + number):
                 self._run_native(run, skipped + number, 1)
+            if inspect is not None and self._failure() is None:
+                inspect(launch)
         self._run_native(run, skipped + len(run.launches), skipped)
 
     def finish(self) -> BaseException | None:

@@ -1,0 +1,247 @@
+"""MLIRDEV_VERIFY: every kernel checked against PyTorch's CPU ops while the program runs.
+
+    inputs of a launch ─┬─ the kernel ────────────────────────────► its results ─┐
+                        └─ its nodes, one CPU op each (lazy/reference) ─► values ─┴─ equal? (compare.py)
+
+The reference starts from what the launches before have really made, so a difference belongs to one kernel. A result is
+compared with the graph's values that the kernel's nodes make. One that is none of them (a softmax's maximum, a packed
+matrix) is a step on the way: it is checked by what is made of it, and where that is wrong, named as a suspect.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlirdev import compiler, logs
+from mlirdev.compiler import reproducer
+from mlirdev.compiler.chosen import chosen_target
+from mlirdev.errors import WrongResultError
+from mlirdev.explore.compare import Difference, difference
+from mlirdev.graph import Graph
+from mlirdev.lazy.reference import Reference, array_of, bytes_of, read_memory
+from mlirdev.options import options
+from mlirdev.plan import HostLaunch, Launch, SlotArg, evaluate
+from mlirdev.runtime import Inspect
+
+Scalar = float | int | bool
+# Ops whose results PyTorch leaves open, or whose kernels may give others that are as right: signs of vectors, the order
+# of equal elements, memory that nobody has written. What follows from them within a kernel isn't checked either.
+LEFT_OPEN = (
+    *("mlirdev.empty", "mlirdev.eigh", "mlirdev.svd", "mlirdev.sort_lines", "aten.empty.", "aten.empty_strided."),
+    *("aten.sort.", "aten.topk.", "aten.kthvalue.", "aten.mode.", "aten.median.", "aten.nanmedian.", "aten.argsort."),
+    *("aten.linalg_eig", "aten._linalg_eig", "aten._linalg_svd", "aten.linalg_qr", "aten.geqrf", "aten.linalg_lu"),
+    *("aten._linalg_solve_ex", "aten.linalg_ldl", "aten._unique2", "aten.unique"),
+)
+
+
+def install() -> None:
+    """Look at every launch from now on, as the option `verify` says."""
+    compiler.set_inspector(_inspector)
+
+
+def _inspector(
+    executable: compiler.Executable,
+    scalars: Sequence[Scalar],
+    syms: tuple[int, ...],
+    with_line: Callable[[HostLaunch, BaseException], BaseException],
+) -> Inspect | None:
+    if options.verify == "off" or options.compile == "reference":
+        return None
+    return lambda span: _Run(executable, list(scalars), syms, span, with_line).check
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A kernel's result that isn't the value it should be."""
+
+    launch: Launch
+    value: int
+    difference: Difference
+    inputs: tuple[bytes, ...] = ()
+
+
+@dataclass
+class _Run:
+    """One run of an executable: what its launches have made so far."""
+
+    executable: compiler.Executable
+    scalars: list[Scalar]
+    syms: tuple[int, ...]
+    span: Callable[[int], tuple[int, int]]
+    with_line: Callable[[HostLaunch, BaseException], BaseException]
+    # By slot: launches whose result there is no value of the graph, and how it differs from the one it may be.
+    steps: dict[int, tuple[Launch, Finding | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        plan = self.executable.plan
+        self.graph: Graph = self.executable.graph.at(self.syms)
+        self.narrow = Reference(self.graph, self.scalars)
+        self.wide = Reference(self.graph, self.scalars, wide=True)
+        for value, slot in enumerate(plan.inputs):
+            self._know(value, self._read(slot, value))
+        self.inputs = tuple(bytes_of(self.narrow.value(v)) for v in range(len(plan.inputs)))
+        self.outputs: dict[int, list[int]] = {}
+        for slot, value in zip(plan.outputs, self.graph.outputs, strict=True):
+            self.outputs.setdefault(slot, []).append(value)
+
+    def check(self, launch: Launch | HostLaunch) -> None:
+        """Look at what a launch has made. Raises WrongResultError where the option says so."""
+        if isinstance(launch, HostLaunch):
+            first = self.graph.first_result[launch.node]
+            for i, slot in enumerate(launch.results):
+                self._know(first + i, self._read(slot, first + i))
+            return
+        for i, slot in enumerate(launch.results):
+            made = launch.made[i] if i < len(launch.made) else -1
+            finding = self._check_result(launch, slot, made)
+            if finding is not None:
+                _report(self, finding)
+
+    def _check_result(self, launch: Launch, slot: int, made: int) -> Finding | None:
+        """What is wrong with a result, if anything; what it is, is known from here on."""
+        certain = self.outputs.get(slot, [])
+        likely = list(self._values(made))
+        for value in certain or self._candidates(launch, slot, likely):
+            if self._is_open(value):
+                if certain:
+                    self._know(value, self._read(slot, value))
+                continue
+            found = self._compare(value, slot)
+            if found is None:
+                self._know(value, self._read(slot, value))
+                self.steps.pop(slot, None)
+                if not certain:
+                    return None
+            elif certain:
+                self._know(value, self._read(slot, value))
+                return self._suspect(launch) or Finding(launch, value, found)
+            elif value in likely and slot not in self.steps:
+                self.steps[slot] = launch, Finding(launch, value, found)
+        if not certain:
+            self.steps.setdefault(slot, (launch, None))
+        return None
+
+    def _suspect(self, launch: Launch) -> Finding | None:
+        """The first of the launches behind a wrong result that seems wrong itself."""
+        slots = [arg.slot for arg in launch.args if isinstance(arg, SlotArg)]
+        seen: list[Finding] = []
+        while slots:
+            step = self.steps.pop(slots.pop(), None)
+            if step is None:
+                continue
+            slots += [arg.slot for arg in step[0].args if isinstance(arg, SlotArg)]
+            seen += [step[1]] if step[1] is not None else []
+        return seen[-1] if seen else None
+
+    def _values(self, node: int) -> range:
+        if node < 0:
+            return range(0)
+        first = self.graph.first_result[node]
+        return range(first, first + len(self.graph.nodes[node].results))
+
+    def _candidates(self, launch: Launch, slot: int, likely: list[int]) -> list[int]:
+        """The values that a result may be, the likely ones first: of the launch's nodes, of its type and as large."""
+        values = [v for node in sorted(set(launch.nodes), reverse=True) for v in self._values(node)]
+        kind = self.executable.plan.slots[slot]
+        count = math.prod(evaluate(d, self.syms) for d in kind.shape)
+        ordered = dict.fromkeys([*likely, *values])
+        return [
+            v
+            for v in ordered
+            if self.graph.specs[v].dtype.builtin == kind.dtype.builtin and math.prod(self.graph.specs[v].shape) == count  # type: ignore[arg-type]  # sizes are fixed here
+        ]
+
+    def _is_open(self, value: int) -> bool:
+        return any(self.graph.nodes[n].op.startswith(LEFT_OPEN) for n in self.narrow.between(value))
+
+    def _compare(self, value: int, slot: int) -> Difference | None:
+        wanted = self.narrow.value(value)
+        spec = self.graph.specs[value]
+        other, scale, floats = None, 0.0, False
+        between = self.narrow.between(value)
+        reads = [v for n in between for v in self.graph.nodes[n].operands()]
+        floats = any(self.graph.specs[v].dtype.is_float or self.graph.specs[v].dtype.is_complex for v in reads)
+        if floats:
+            other = _attempt(self.wide, value)
+            scale = self._scale(between[-1] if between else -1, wanted.numel())
+        return difference(array_of(self._read(slot, value)), array_of(wanted), spec.dtype, other, scale, floats)
+
+    def _scale(self, node: int, size: int) -> float:
+        """How large the numbers are that a node reads, times the root of how many make one result."""
+        operands = [self.narrow.value(v) for v in self.graph.nodes[node].operands()] if node >= 0 else []
+        floats = [t for t in operands if t.numel() and (t.is_floating_point() or t.is_complex())]
+        largest = max((float(t.abs().nan_to_num(0, 0, 0).max()) for t in floats), default=0.0)
+        return largest * math.sqrt(max((t.numel() for t in floats), default=1) / max(size, 1))
+
+    def _know(self, value: int, tensor: Any) -> None:
+        for reference in (self.narrow, self.wide):
+            reference.give(value, tensor)
+            reference.forget_computed()
+
+    def _read(self, slot: int, value: int) -> Any:
+        spec = self.graph.specs[value]
+        return read_memory(self.span(slot)[0], spec.shape, spec.dtype)  # type: ignore[arg-type]  # sizes are fixed here
+
+
+def _attempt(reference: Reference, value: int) -> Any:
+    """The value in the other precision, where its ops have that."""
+    try:
+        return array_of(reference.value(value))
+    except Exception:  # an op that knows no other precision: then there is one reference
+        reference.forget_computed()
+        return None
+
+
+# --- telling --------------------------------------------------------------------------------------
+
+_lock = threading.Lock()
+_reported: set[str] = set()
+
+
+def _report(run: _Run, finding: Finding) -> None:
+    """Raise, or print once per kernel."""
+    with _lock:
+        again = finding.launch.kernel in _reported
+        _reported.add(finding.launch.kernel)
+    if again and options.verify == "warn":
+        return
+    node = _node_of(run.graph, finding.value)
+    error = WrongResultError(_sentence(run, finding, node, _capture(run, finding)))
+    told = run.with_line(HostLaunch(node, (), ()), error)
+    if options.verify == "error":
+        raise told
+    logs.say("verify", str(told))
+
+
+def _node_of(graph: Graph, value: int) -> int:
+    return max(n for n, first in enumerate(graph.first_result) if first <= value)
+
+
+def _sentence(run: _Run, finding: Finding, node: int, folder: str) -> str:
+    executable, launch, graph = run.executable, finding.launch, run.graph
+    launches = [x for x in executable.plan.launches if isinstance(x, Launch)]
+    kernel = f"{executable.name}, kernel {launch.kernel[:8]}, launch {launches.index(launch) + 1} of {len(launches)}"
+    nodes = ", ".join(f"n{n} {graph.nodes[n].op}" for n in sorted(set(launch.nodes)))
+    remedy = f"; to find the pass: mlirdev bisect {folder}" if folder else ""
+    return (
+        f"{kernel}: n{node} {graph.nodes[node].op} -> {graph.specs[finding.value]} isn't PyTorch's on the CPU "
+        f"{finding.difference}; its nodes: {nodes}{remedy}"
+    )
+
+
+def _capture(run: _Run, finding: Finding) -> str:
+    """The folder of a reproducer: the graph as it ran, with its inputs."""
+    kept = reproducer.Reproducer(
+        run.graph,
+        chosen_target(),
+        run.executable.name,
+        "wrong",
+        str(finding.difference),
+        run.inputs,
+        tuple(run.scalars),
+    )
+    return reproducer.keep(kept)
