@@ -2,14 +2,15 @@
 
 A float may differ from the reference by
 
-    16 · noise  +  16 · eps · |reference|  +  eps · scale
+    16 · noise  +  16 · eps · |reference|  +  4 · eps · scale
 
 `noise` is how far the reference itself is from the same computation in the other precision (float64; float32 for a
-float64 result, scaled by the ratio of their eps), the largest over the tensor: it grows with the length of sums and
-with cancellation as the kernel's own rounding does. `eps` is the dtype's. `scale`, the largest number that went into
-the last op times the square root of how many went into one result, is added for results of few elements only, where
-one sample of noise may happen to be zero. A number that equals either reference so closely is right, which admits
-rounding at a jump. Whole numbers and bools must be equal, but for one in a thousand that comes from floats. NaN stands
+float64 result, scaled by the ratio of their eps): at the element, and what nearly all elements stay below. It grows
+with the length of sums and with cancellation as the kernel's own rounding does. `eps` is the dtype's. `scale` is the
+largest number that went into the last op times the square root of how many went into one result; it counts for results
+of few elements, where one sample of noise may happen to be zero, and for sums of many numbers, which eager adds up
+pairwise (`scale_of`). A number that equals either reference so closely is right, which admits rounding at a jump.
+Whole numbers and bools must be equal, but for one in a thousand that comes from floats. NaN stands
 for NaN, infinity for infinity.
 """
 
@@ -35,7 +36,9 @@ EPS = {
     DType.c128: 2.0**-52,
 }
 _FACTOR = 16.0
-_FEW = 16
+_FACTOR_OF_SCALE = 4.0
+_FEW, _MANY = 16, 64
+_NEARLY_ALL = 0.99
 _STRAY = 1000
 
 
@@ -74,20 +77,29 @@ def difference(
     return _first(got, wanted, wrong, allowed)
 
 
+def scale_of(largest: float, operands: int, results: int) -> float:
+    """The `scale` of a result of so many elements, made of operands whose largest number is `largest` and of which the
+    longest has so many."""
+    each = operands / max(results, 1)
+    return largest * each**0.5 if results <= _FEW or each >= _MANY else 0.0
+
+
 def _allowed(wanted: Array, dtype: DType, other: Array | None, scale: float) -> Array:
     eps = EPS[dtype]
-    noise = 0.0 if other is None else _noise(wanted, other) * (eps / EPS[DType.f32] if eps < EPS[DType.f32] else 1)
-    few = eps * scale if wanted.size <= _FEW else 0.0
+    finer = eps / EPS[DType.f32] if eps < EPS[DType.f32] else 1.0
+    noise = 0.0 if other is None else _noise(wanted, other) * finer
     magnitude = np.where(np.isfinite(wanted), np.abs(wanted), 0).astype(np.float64)
-    result: Array = _FACTOR * noise + _FACTOR * eps * magnitude + few + _smallest(dtype)
+    result: Array = _FACTOR * noise + _FACTOR * eps * magnitude + _FACTOR_OF_SCALE * eps * scale + _smallest(dtype)
     return result
 
 
-def _noise(wanted: Array, other: Array) -> float:
-    """The largest distance of the two references, where both are numbers."""
+def _noise(wanted: Array, other: Array) -> Array:
+    """The distance of the two references at each element, and with it the usual one, where both are numbers."""
     apart = np.abs(wanted.astype(np.complex128 if np.iscomplexobj(wanted) else np.float64) - other)
-    apart = apart[np.isfinite(apart)]
-    return float(apart.max()) if apart.size else 0.0
+    numbers = apart[np.isfinite(apart)]
+    usual = (numbers.max() if numbers.size <= _FEW else np.quantile(numbers, _NEARLY_ALL)) if numbers.size else 0.0
+    result: Array = np.where(np.isfinite(apart), apart, 0) + usual
+    return result
 
 
 def _smallest(dtype: DType) -> float:

@@ -20,7 +20,7 @@ from mlirdev import compiler, logs
 from mlirdev.compiler import reproducer
 from mlirdev.compiler.chosen import chosen_target
 from mlirdev.errors import WrongResultError
-from mlirdev.explore.compare import Difference, difference
+from mlirdev.explore.compare import Difference, difference, scale_of
 from mlirdev.graph import Graph
 from mlirdev.lazy.reference import Reference, array_of, bytes_of, read_memory
 from mlirdev.options import options
@@ -40,6 +40,7 @@ LEFT_OPEN = (
 
 def install() -> None:
     """Look at every launch from now on, as the option `verify` says."""
+    _reported.clear()
     compiler.set_inspector(_inspector)
 
 
@@ -61,7 +62,7 @@ class Finding:
     launch: Launch
     value: int
     difference: Difference
-    inputs: tuple[bytes, ...] = ()
+    actual: Any
 
 
 @dataclass
@@ -97,33 +98,36 @@ class _Run:
             return
         for i, slot in enumerate(launch.results):
             made = launch.made[i] if i < len(launch.made) else -1
-            finding = self._check_result(launch, slot, made)
-            if finding is not None:
+            for finding in self._check_result(launch, slot, made):
                 _report(self, finding)
 
-    def _check_result(self, launch: Launch, slot: int, made: int) -> Finding | None:
+    def _check_result(self, launch: Launch, slot: int, made: int) -> list[Finding]:
         """What is wrong with a result, if anything; what it is, is known from here on."""
-        certain = self.outputs.get(slot, [])
+        if slot in self.outputs:
+            return [f for value in self.outputs[slot] for f in self._check_output(launch, slot, value)]
         likely = list(self._values(made))
-        for value in certain or self._candidates(launch, slot, likely):
+        self.steps[slot] = launch, None
+        for value in self._candidates(launch, slot, likely):
             if self._is_open(value):
-                if certain:
-                    self._know(value, self._read(slot, value))
                 continue
-            found = self._compare(value, slot)
-            if found is None:
+            finding = self._compare(launch, value, slot)
+            if finding is None:
                 self._know(value, self._read(slot, value))
-                self.steps.pop(slot, None)
-                if not certain:
-                    return None
-            elif certain:
-                self._know(value, self._read(slot, value))
-                return self._suspect(launch) or Finding(launch, value, found)
-            elif value in likely and slot not in self.steps:
-                self.steps[slot] = launch, Finding(launch, value, found)
-        if not certain:
-            self.steps.setdefault(slot, (launch, None))
-        return None
+                del self.steps[slot]
+                return []
+            if value in likely:
+                self.steps[slot] = launch, finding
+        return []
+
+    def _check_output(self, launch: Launch, slot: int, value: int) -> list[Finding]:
+        """A result that certainly is this value: what is wrong with it, or with a step behind it, or with both."""
+        finding = None if self._is_open(value) else self._compare(launch, value, slot)
+        suspect = self._suspect(launch) if finding is not None else None
+        if suspect is not None:
+            self._know(suspect.value, suspect.actual)
+            finding = self._compare(launch, value, slot)
+        self._know(value, self._read(slot, value))
+        return [found for found in (suspect, finding) if found is not None]
 
     def _suspect(self, launch: Launch) -> Finding | None:
         """The first of the launches behind a wrong result that seems wrong itself."""
@@ -158,24 +162,23 @@ class _Run:
     def _is_open(self, value: int) -> bool:
         return any(self.graph.nodes[n].op.startswith(LEFT_OPEN) for n in self.narrow.between(value))
 
-    def _compare(self, value: int, slot: int) -> Difference | None:
-        wanted = self.narrow.value(value)
-        spec = self.graph.specs[value]
-        other, scale, floats = None, 0.0, False
+    def _compare(self, launch: Launch, value: int, slot: int) -> Finding | None:
+        spec, wanted, actual = self.graph.specs[value], self.narrow.value(value), self._read(slot, value)
         between = self.narrow.between(value)
-        reads = [v for n in between for v in self.graph.nodes[n].operands()]
-        floats = any(self.graph.specs[v].dtype.is_float or self.graph.specs[v].dtype.is_complex for v in reads)
+        reads = [self.graph.specs[v].dtype for n in between for v in self.graph.nodes[n].operands()]
+        other, scale, floats = None, 0.0, any(dtype.is_float or dtype.is_complex for dtype in reads)
         if floats:
             other = _attempt(self.wide, value)
-            scale = self._scale(between[-1] if between else -1, wanted.numel())
-        return difference(array_of(self._read(slot, value)), array_of(wanted), spec.dtype, other, scale, floats)
+            scale = self._scale(between[-1], wanted.numel())
+        found = difference(array_of(actual), array_of(wanted), spec.dtype, other, scale, floats)
+        return None if found is None else Finding(launch, value, found, actual)
 
     def _scale(self, node: int, size: int) -> float:
-        """How large the numbers are that a node reads, times the root of how many make one result."""
-        operands = [self.narrow.value(v) for v in self.graph.nodes[node].operands()] if node >= 0 else []
+        """The `scale` of compare.py for the results of a node."""
+        operands = [self.narrow.value(v) for v in self.graph.nodes[node].operands()]
         floats = [t for t in operands if t.numel() and (t.is_floating_point() or t.is_complex())]
         largest = max((float(t.abs().nan_to_num(0, 0, 0).max()) for t in floats), default=0.0)
-        return largest * math.sqrt(max((t.numel() for t in floats), default=1) / max(size, 1))
+        return scale_of(largest, max((t.numel() for t in floats), default=1), size)
 
     def _know(self, value: int, tensor: Any) -> None:
         for reference in (self.narrow, self.wide):
