@@ -76,6 +76,8 @@ class FileNames:
 class DumpObserver:
     """An Observer that writes what it sees to `folder/name/`; an earlier run's files there are replaced."""
 
+    everything = True
+
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder / name
         self._names = FileNames()

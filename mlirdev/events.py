@@ -192,6 +192,11 @@ def announce(
         begin(stage, coming, legal, text)
 
 
+def wants_everything(observe: Observer) -> bool:
+    """Whether an observer wants texts whole, with constants of any length."""
+    return bool(getattr(observe, "everything", False))
+
+
 def replacement(observe: Observer, stage: str, pass_name: str) -> Any:
     """What an observer wants used in place of a stage's result: an override.Replacement or None. "input" stands for
     the IR before the first pass."""
@@ -204,6 +209,7 @@ class Observers:
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
+        self.everything = any(map(wants_everything, observers))
 
     def begin(
         self, stage: str, coming: tuple[ComingPass, ...], legal: tuple[str, ...], text: Callable[[], str]

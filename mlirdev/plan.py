@@ -82,6 +82,9 @@ WANTS_THREADS, BARRIER = "wants_threads", "mlirdev_barrier"
 # A kernel's k-th op is line k + 1 of this file, in its debug lines; line 0 is none.
 LINES_FILE = "kernel"
 
+# Attributes of a lowered kernel's module: the bytes of scratch memory that it wants, in all and per thread.
+WORKSPACE_BYTES, THREAD_WORKSPACE_BYTES = "mlirdev.workspace", "mlirdev.thread_workspace"
+
 # Every buffer starts at a multiple of so many bytes.
 BUFFER_ALIGNMENT = 64
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mlirdev import logs
 from mlirdev.compiler import stages
@@ -90,6 +90,12 @@ class ProbeJob:
 
 
 Job = FrontJob | BackJob | ProbeJob
+
+
+class Work(Protocol):
+    """Anything that a worker can do: it pickles, and its module loads no torch."""
+
+    def run(self) -> object: ...
 
 
 @contextmanager

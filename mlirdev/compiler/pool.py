@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import IO, Any
 
 from mlirdev import compile_time
-from mlirdev.compiler.jobs import Job
+from mlirdev.compiler.jobs import Work
 from mlirdev.errors import MlirdevError
 from mlirdev.options import options
 
@@ -74,7 +74,7 @@ class Pool:
         self._lock = threading.Lock()
         self._owner = os.getpid()
 
-    def run(self, jobs: Sequence[Job], tick: Callable[[float, int], None]) -> Iterator[tuple[int, object]]:
+    def run(self, jobs: Sequence[Work], tick: Callable[[float, int], None]) -> Iterator[tuple[int, object]]:
         """Do the jobs; yield (position, result) as each is done. A result that is an exception is the job's.
 
         `tick(seconds, left)` is called now and then while waiting, on the caller's thread.
@@ -98,7 +98,7 @@ class Pool:
             self._forget_after_fork()
             self._drop(list(self._workers))
 
-    def _run(self, jobs: Sequence[Job], tick: Callable[[float, int], None]) -> Iterator[tuple[int, object]]:
+    def _run(self, jobs: Sequence[Work], tick: Callable[[float, int], None]) -> Iterator[tuple[int, object]]:
         waiting = deque(range(len(jobs)))
         started = time.monotonic()
         busy: list[_Worker] = []
@@ -123,7 +123,7 @@ class Pool:
         while len(self._workers) < min(wanted, limit):
             self._workers.append(_start())
 
-    def _send(self, worker: _Worker, position: int, jobs: Sequence[Job]) -> None:
+    def _send(self, worker: _Worker, position: int, jobs: Sequence[Work]) -> None:
         worker.job, worker.since = position, time.monotonic()
         # A worker that has died meanwhile shows as an end of file when its answer is read.
         with contextlib.suppress(BrokenPipeError):

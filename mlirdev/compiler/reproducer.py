@@ -16,7 +16,7 @@ import hashlib
 import json
 import platform
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -48,7 +48,7 @@ Failure = Literal["crash", "wrong", "error", "slow"]
 @dataclass(frozen=True)
 class Reproducer:
     """What a folder holds. `inputs` are the graph's inputs as bytes, empty where any will do; `scalars` those of the
-    graph."""
+    graph; `lines` the places in the user's program that its nodes come from, as far as they are known."""
 
     subject: Graph | KernelSource
     target: Target
@@ -57,6 +57,7 @@ class Reproducer:
     error: str = ""
     inputs: tuple[bytes, ...] = ()
     scalars: tuple[float | int | bool, ...] = ()
+    lines: dict[int, str] = field(default_factory=dict)
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -108,6 +109,7 @@ def _described(reproducer: Reproducer) -> dict[str, Any]:
         "name": reproducer.name,
         "fails": reproducer.fails,
         "scalars": reproducer.scalars,
+        "lines": reproducer.lines,
     }
     if isinstance(subject, KernelSource):
         signature = {
@@ -172,9 +174,15 @@ def load(folder: Path) -> Reproducer:
             raise OptionError(f"{folder} is of another version of mlirdev; versions.txt there says which")
         subject = _subject(folder, described)
         error = (folder / "error.txt").read_text().strip()
-        scalars = tuple(described["scalars"])
         return Reproducer(
-            subject, _found(target, folder), described["name"], described["fails"], error, _inputs(folder), scalars
+            subject=subject,
+            target=_found(target, folder),
+            name=described["name"],
+            fails=described["fails"],
+            error=error,
+            inputs=_inputs(folder),
+            scalars=tuple(described["scalars"]),
+            lines={int(node): line for node, line in described["lines"].items()},
         )
     except (OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, OptionError):

@@ -238,13 +238,21 @@ def _sentence(run: _Run, finding: Finding, node: int, folder: str) -> str:
 
 def _capture(run: _Run, finding: Finding) -> str:
     """The folder of a reproducer: the graph as it ran, with its inputs."""
+    lines = {node: _line(run, node) for node in range(len(run.graph.nodes))}
     kept = reproducer.Reproducer(
-        run.graph,
-        chosen_target(),
-        run.executable.name,
-        "wrong",
-        str(finding.difference),
-        run.inputs,
-        tuple(run.scalars),
+        subject=run.graph,
+        target=chosen_target(),
+        name=run.executable.name,
+        fails="wrong",
+        error=str(finding.difference),
+        inputs=run.inputs,
+        scalars=tuple(run.scalars),
+        lines={node: line for node, line in lines.items() if line},
     )
     return reproducer.keep(kept)
+
+
+def _line(run: _Run, node: int) -> str:
+    """A node's place in the user's program."""
+    told = str(run.with_line(HostLaunch(node, (), ()), WrongResultError("")))
+    return told.strip(" ()").removeprefix("recorded at ")

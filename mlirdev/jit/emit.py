@@ -62,6 +62,14 @@ def emit_object(
     return data
 
 
+def emit_plainly(text: str, target: Target, signature: Signature | None = None, symbol: str = "") -> bytes:
+    """An object of LLVM IR as it stands, without LLVM's optimisations: of a kernel's text and its signature, or of text
+    that has the entry point already. Raises PassError for text that LLVM rejects."""
+    target = resolve_target(target)
+    whole = text if signature is None else accepted_text(text, signature, symbol, target)
+    return bytes(machine(target).emit_object(parse(whole, target)))
+
+
 def _printed(module: Any, target: Target) -> tuple[str, str]:
     """A module's text and its assembly."""
     return str(module), str(machine(target).emit_assembly(module.clone()))

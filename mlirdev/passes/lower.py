@@ -18,12 +18,11 @@ from mlirdev.compile_time import spent
 from mlirdev.dialect import IRDL
 from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
-from mlirdev.passes import plan_workspace
 from mlirdev.passes.kernel_source import KernelSource
 from mlirdev.passes.ops import kernel_function
 from mlirdev.passes.runner import run_pipeline
 from mlirdev.passes.sizes import DIMS
-from mlirdev.plan import Signature
+from mlirdev.plan import THREAD_WORKSPACE_BYTES, WORKSPACE_BYTES, Signature
 from mlirdev.target import Target
 
 
@@ -57,7 +56,7 @@ def lower_kernel(source: KernelSource, target: Target, observe: Observer = no_ob
                 dims = ir.DenseI64ArrayAttr.get(list(source.signature.dims))
                 kernel_function(module).attributes[DIMS] = dims
             run_pipeline(module, target.pipeline("kernel"), target, observe, stage="kernel")
-        names = (plan_workspace.ATTRIBUTE, plan_workspace.THREAD_ATTRIBUTE)
+        names = (WORKSPACE_BYTES, THREAD_WORKSPACE_BYTES)
         workspace, thread_workspace = (int(module.operation.attributes[name]) for name in names)
         with spent("translation"):
             run_pipeline(module, target.pipeline("llvm"), target, observe, stage="llvm")

@@ -22,11 +22,10 @@ from mlirdev.passes.nests import VIEWS
 from mlirdev.passes.ops import emit, entry_block, kernel_function, named
 from mlirdev.passes.sizes import THREAD, WORKSPACE, bytes_of
 from mlirdev.passes.split_over_threads import SHARED, is_barrier, is_split
+from mlirdev.plan import THREAD_WORKSPACE_BYTES, WORKSPACE_BYTES
 from mlirdev.target import Target
 
 NAME = "plan-workspace"
-ATTRIBUTE = "mlirdev.workspace"
-THREAD_ATTRIBUTE = "mlirdev.thread_workspace"
 _ALIGNMENT = 64
 
 
@@ -62,7 +61,7 @@ def run(module: ir.Module, target: Target, *, stack_bytes: int = 65536) -> None:
         start = add(shared_bytes, multiply(block.arguments[THREAD], own_bytes)) if is_for_many and own else 0
     _move_to_workspace(own, own_offsets, block, start)
     sizes = (shared_bytes, own_bytes) if is_for_many else (own_bytes, 0)
-    for name, size in zip((ATTRIBUTE, THREAD_ATTRIBUTE), sizes, strict=True):
+    for name, size in zip((WORKSPACE_BYTES, THREAD_WORKSPACE_BYTES), sizes, strict=True):
         module.operation.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size)
 
 

@@ -18,7 +18,7 @@ from torch_mlir.dialects.transform import interpreter
 from torch_mlir.passmanager import PassManager
 
 from mlirdev.errors import MlirdevError, PassError
-from mlirdev.events import ComingPass, Observer, announce, no_observer, replacement
+from mlirdev.events import ComingPass, Observer, announce, no_observer, replacement, wants_everything
 from mlirdev.override import put_in_place
 from mlirdev.passes.pipeline import Pipeline, Step, load_pipeline, opened
 from mlirdev.passes.registry import check_options
@@ -50,13 +50,14 @@ def run_pipeline(
             run_step(module, step, target, stage)
             seconds = time.perf_counter() - start
             put_in_place(module, replacement(observe, stage, str(step)))
-            observe(stage, str(step), lambda: module_text(module), seconds)
+            observe(stage, str(step), lambda: module_text(module, observe), seconds)
         check_legal(module, pipeline, stage)
 
 
-def module_text(module: ir.Module) -> str:
-    """The module as the observer sees it: large constants shortened."""
-    return str(module.operation.get_asm(large_elements_limit=64, enable_debug_info=True))
+def module_text(module: ir.Module, observe: Observer) -> str:
+    """The module as the observer sees it: large constants shortened, unless it wants everything."""
+    limit = None if wants_everything(observe) else 64
+    return str(module.operation.get_asm(large_elements_limit=limit, enable_debug_info=True))
 
 
 def run_step(module: ir.Module, step: Step, target: Target, stage: str) -> None:
@@ -128,7 +129,7 @@ def _announced(module: ir.Module, pipeline: Pipeline, stage: str, observe: Obser
     steps = opened(pipeline.steps)
     coming = tuple(ComingPass(step.kind, step.text, step.options) for step in steps)
     put_in_place(module, replacement(observe, stage, "input"))
-    announce(observe, stage, coming, pipeline.legal, lambda: module_text(module))
+    announce(observe, stage, coming, pipeline.legal, lambda: module_text(module, observe))
     return steps
 
 
