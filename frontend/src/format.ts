@@ -11,6 +11,12 @@ export function seconds(value: number): string {
   return `${threeDigits(value / factor)} ${unit}`;
 }
 
+/** A moment on an axis whose marks are `step` apart: as many digits as tell them apart. */
+export function moment(value: number, step: number): string {
+  const [factor, unit] = SECONDS.find(([f]) => Math.max(Math.abs(value), step) >= f) ?? SECONDS.at(-1)!;
+  return `${fixed(value / factor, Math.max(0, Math.ceil(-Math.log10(step / factor) - 1e-9)))} ${unit}`;
+}
+
 export function bytes(value: number): string {
   const found = BYTES.find(([f]) => Math.abs(value) >= f);
   return found ? `${fixed(value / found[0], 1)} ${found[1]}` : `${fixed(value, 0)} B`;

@@ -1,4 +1,6 @@
 // Light or dark: the browser's, until the user says otherwise.
+import { useEffect, useState } from "preact/hooks";
+
 const KEY = "mlirdev-theme";
 export type Theme = "auto" | "light" | "dark";
 const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
@@ -34,4 +36,21 @@ function stored(): Theme {
   } catch {
     return "auto";
   }
+}
+
+/** A number that changes with the colours: for what is drawn on a canvas. */
+export function useRedrawn(): number {
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    const again = (): void => setCount((n) => n + 1);
+    const query = matchMedia("(prefers-color-scheme: dark)");
+    query.addEventListener("change", again);
+    const observer = new MutationObserver(again);
+    observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => {
+      query.removeEventListener("change", again);
+      observer.disconnect();
+    };
+  }, []);
+  return count;
 }

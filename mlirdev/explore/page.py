@@ -25,6 +25,8 @@ from mlirdev.explore.steps import file_number
 from mlirdev.explore.summary import Summary, summarise
 from mlirdev.explore.timeline import Timeline
 
+TRACE_FILE = "trace.json"
+
 
 @dataclass(frozen=True)
 class FailureFacts:
@@ -55,7 +57,8 @@ class OwnerFacts:
 
 @dataclass(frozen=True)
 class Page:
-    """What the page opens with. `sources` are the files whose text there is, `notes` say what was left out."""
+    """What the page opens with. `sources` are the files whose text there is, `notes` say what was left out, `trace`
+    is the file beside the page for Perfetto, if there is one."""
 
     title: str
     version: str
@@ -68,6 +71,7 @@ class Page:
     options: dict[str, str]
     target: dict[str, Any]
     notes: list[str]
+    trace: str
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,7 @@ def page(record: Record, notes: list[str]) -> Page:
         options=record.header.options,
         target=record.header.target,
         notes=notes,
+        trace=TRACE_FILE if (record.folder / TRACE_FILE).is_file() else "",
     )
 
 

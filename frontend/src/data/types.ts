@@ -195,7 +195,8 @@ export interface Way {
   places: number[];
 }
 /**
- * What the page opens with. `sources` are the files whose text there is, `notes` say what was left out.
+ * What the page opens with. `sources` are the files whose text there is, `notes` say what was left out, `trace`
+ * is the file beside the page for Perfetto, if there is one.
  */
 export interface Page {
   failures: FailureFacts[];
@@ -210,6 +211,7 @@ export interface Page {
   summary: Summary;
   target: {};
   title: string;
+  trace: string;
   version: string;
 }
 /**
