@@ -60,6 +60,9 @@ class Signature:
     the kernel may use; so many times `thread_workspace` and once `workspace` are the bytes of scratch.
     `dims[i]` is the position in `params` of the DimParam that holds the i-th run-time dim, counted
     over the shapes of `params`' buffers and then of `results`.
+
+    A pair (result, param) in `in_place` says that the two may be one buffer: the kernel reads each element before it
+    writes it. A result is written over one param at most, and that is no other param as well.
     """
 
     params: tuple[Param, ...]
@@ -67,6 +70,7 @@ class Signature:
     dims: tuple[int, ...] = ()
     workspace: int = 0
     thread_workspace: int = 0
+    in_place: tuple[tuple[int, int], ...] = ()
 
     def scratch_bytes(self, threads: int) -> int:
         """The scratch memory that a launch on so many threads needs."""
@@ -84,6 +88,8 @@ LINES_FILE = "kernel"
 
 # Attributes of a lowered kernel's module: the bytes of scratch memory that it wants, in all and per thread.
 WORKSPACE_BYTES, THREAD_WORKSPACE_BYTES = "mlirdev.workspace", "mlirdev.thread_workspace"
+# The same for `in_place`: places counted over params and then results, a result's and a param's in turn.
+IN_PLACE = "mlirdev.in_place"
 
 # Every buffer starts at a multiple of so many bytes.
 BUFFER_ALIGNMENT = 64

@@ -8,19 +8,19 @@
 A kernel that is split over threads says by `@wants_threads(sizes…)` whether a launch is worth it; then every thread of
 a team calls @member, each with its own number (see `team`). Any other kernel runs on the caller's thread.
 
-Buffers are dense, row-major and 64-byte aligned. Params are never written and results overlap nothing,
-so every aligned pointer is `noalias`. The kernel isn't inlined into its entry: `noalias` says most on a
-function's own parameters, and the assembly shows the two apart.
+Buffers are dense, row-major and 64-byte aligned. Params are never written and results overlap nothing, so every
+aligned pointer is `noalias`, but for a result that may be written over a param, and that param. The kernel isn't
+inlined into its entry: `noalias` says most on a function's own parameters, and the assembly shows the two apart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mlirdev.dtypes import DType
 from mlirdev.errors import PassError
-from mlirdev.jit.streaming import STREAMED, is_streamed
+from mlirdev.jit.streaming import MEETING, STREAMED, is_streamed
 from mlirdev.jit.team import RUN_TEAM
 from mlirdev.plan import (
     ABI_ERROR,
@@ -163,10 +163,13 @@ class _Loads:
         arguments = [*self._buffer(ABI_ERROR, error, alignment=8), ("", "i64 %thread"), ("", "i64 %threads")]
         arguments += self._buffer(ABI_WORKSPACE, workspace)
         self._dim_values = self.sizes()
+        first = len(signature.params)
+        meeting = {place for result, param in signature.in_place for place in (first + result, param)}
         for i, param in enumerate((*signature.params, *signature.results)):
             if isinstance(param, BufferParam):
                 streamed = i >= len(signature.params) and is_streamed(param, target)
-                arguments += self._buffer(ABI_PARAMS + i, param, promise=STREAMED if streamed else "")
+                promises = [MEETING if i in meeting else "noalias", STREAMED if streamed else ""]
+                arguments += self._buffer(ABI_PARAMS + i, param, promises=promises)
             elif isinstance(param, ScalarParam):
                 arguments.append(("", self.scalar(ABI_PARAMS + i, "double" if param.kind == "float" else "i64")))
             else:
@@ -174,13 +177,17 @@ class _Loads:
         return arguments
 
     def _buffer(
-        self, entry: int, param: BufferParam, alignment: int = BUFFER_ALIGNMENT, promise: str = ""
+        self,
+        entry: int,
+        param: BufferParam,
+        alignment: int = BUFFER_ALIGNMENT,
+        promises: Sequence[str] = ("noalias",),
     ) -> Iterator[tuple[str, str]]:
         pointer = self._pointer(entry)
         sizes = [str(d) if d is not None else self._dim_values[next(self._dims)] for d in param.shape]
         # `allocated` is only ever freed, and these buffers aren't: no promise on it.
         yield "", f"ptr {pointer}"
-        yield f"noalias align {alignment} {promise}".rstrip(), f"ptr {pointer}"
+        yield " ".join([f"align {alignment}", *filter(None, promises)]), f"ptr {pointer}"
         yield "", "i64 0"
         yield from (("", f"i64 {size}") for size in sizes)
         yield from (("", f"i64 {stride}") for stride in self._strides(sizes))

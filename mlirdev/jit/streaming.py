@@ -5,25 +5,33 @@
 An ordinary store reads the cache line first, which is a third of what a sweep moves, and drives out what is still
 wanted. A loop marked before LLVM's vectoriser would stay scalar, as single elements can't be written so; hence this
 looks at the optimised text. Marked are aligned vectors that go to a result which the kernel never reads.
+
+A result that is written over a param is in the cache when it is written, and better stays there. A kernel that may be
+asked for this is there twice, and looks at its pointers to know which one to run.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from mlirdev.plan import BufferParam
 from mlirdev.target import Target
 
 # On a parameter of @kernel: LLVM keeps it through its passes, also where it removes other parameters.
 STREAMED = '"mlirdev-streamed"'
+# On a result that may be written over a param, and on such a param.
+MEETING = '"mlirdev-meeting"'
 # A result this many times the second-level cache is gone from it before anyone reads it.
 _CACHES = 4
 
 _KERNEL = re.compile(
-    r"^define [^@\n]*@kernel\((?P<params>[^\n]*)\)[^()\n]*\{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL
+    r"^(?P<head>define [^@\n]*)@kernel\((?P<params>[^\n]*)\)(?P<tail>[^()\n]*)\{\n(?P<body>.*?)^\}",
+    re.MULTILINE | re.DOTALL,
 )
-_POINTER = re.compile(r"ptr (?P<attributes>[^%]*)(?P<name>%[\w.]+)")
+_PARAM = re.compile(r"(?P<type>\w+) (?P<attributes>[^%]*)(?P<name>%[\w.]+)")
+_DEBUG = re.compile(r",? !dbg !\d+")
 _ADDRESS = re.compile(r"^\s*(?P<name>%[\w.]+) = getelementptr [^\n]*?ptr (?P<base>%[\w.]+),", re.MULTILINE)
 _STORE = re.compile(
     r"^(?P<store>\s*store <(?P<lanes>\d+) x (?P<kind>\w+)> [^\n]*, ptr (?P<place>%[\w.]+), align (?P<align>\d+))",
@@ -32,6 +40,8 @@ _STORE = re.compile(
 _NUMBERED = re.compile(r"^!(\d+) = ", re.MULTILINE)
 _BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
 _FENCE = "llvm.x86.sse.sfence"
+# The kernel where its results lie apart from its params, and where one is written over one.
+_APART, _OVER = "kernel.apart", "kernel.over"
 
 
 def is_streamed(result: BufferParam, target: Target) -> bool:
@@ -46,7 +56,8 @@ def mark_streaming_stores(text: str, target: Target) -> str:
     if kernel is None or STREAMED not in kernel["params"]:
         return text
     number = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
-    body, count = _marked(kernel["params"], kernel["body"], number)
+    params = list(_PARAM.finditer(kernel["params"]))
+    body, count = _marked(params, kernel["body"], number)
     if not count:
         return text
     tail = f"\n!{number} = !{{i32 1}}\n"
@@ -54,15 +65,48 @@ def mark_streaming_stores(text: str, target: Target) -> str:
         # Such stores may be seen late by another thread; what follows the kernel must not overtake them.
         body = body.replace("  ret void", f"  call void @{_FENCE}()\n  ret void")
         tail += f"declare void @{_FENCE}()\n"
+    compared = _compared(params)
+    if compared:
+        functions = _in_two_ways(kernel, params, compared, body)
+        return text[: kernel.start()] + functions + text[kernel.end() :] + tail
     return text[: kernel.start("body")] + body + text[kernel.end("body") :] + tail
 
 
-def _marked(params: str, body: str, number: int) -> tuple[str, int]:
-    results = {
-        p["name"]
-        for p in _POINTER.finditer(params)
-        if STREAMED in p["attributes"] and "writeonly" in p["attributes"].split()
-    }
+def _compared(params: Sequence[re.Match[str]]) -> list[tuple[str, str]]:
+    """The streamed results that may be written over a param, each with each such param."""
+    meeting = [p for p in params if MEETING in p["attributes"]]
+    results = [p["name"] for p in meeting if STREAMED in p["attributes"]]
+    others = [p["name"] for p in meeting if STREAMED not in p["attributes"]]
+    return [(result, other) for result in results for other in others]
+
+
+def _in_two_ways(
+    kernel: re.Match[str], params: Sequence[re.Match[str]], compared: list[tuple[str, str]], streaming: str
+) -> str:
+    """The kernel as a choice between two functions: one with streaming stores, and one without for results that are
+    written over params. The latter has no lines: they would be another function's."""
+    head, signature, tail = kernel["head"], f"({kernel['params']})", kernel["tail"]
+    plain_tail = _DEBUG.sub("", tail)
+    arguments = ", ".join(f"{p['type']} {p['name']}" for p in params)
+    lines, found = ["choose:"], "false"
+    for i, (result, other) in enumerate(compared):
+        lines += [f"  %same.{i} = icmp eq ptr {result}, {other}", f"  %any.{i} = or i1 {found}, %same.{i}"]
+        found = f"%any.{i}"
+    lines += [f"  br i1 {found}, label %over, label %apart"]
+    for label, function in (("over", _OVER), ("apart", _APART)):
+        lines += [f"{label}:", f"  tail call void @{function}({arguments})", "  ret void"]
+    chooser = "\n".join(lines)
+    return "\n".join(
+        [
+            f"{head}@{_APART}{signature}{tail}{{\n{streaming}}}",
+            f"{head}@{_OVER}{signature}{plain_tail}{{\n{_DEBUG.sub('', kernel['body'])}}}",
+            f"{head}@kernel{signature}{plain_tail}{{\n{chooser}\n}}",
+        ]
+    )
+
+
+def _marked(params: Sequence[re.Match[str]], body: str, number: int) -> tuple[str, int]:
+    results = {p["name"] for p in params if STREAMED in p["attributes"] and "writeonly" in p["attributes"].split()}
     base_of = {address["name"]: address["base"] for address in _ADDRESS.finditer(body)}
     count = 0
 

@@ -22,13 +22,13 @@ from mlirdev.passes.kernel_source import KernelSource
 from mlirdev.passes.ops import kernel_function
 from mlirdev.passes.runner import run_pipeline
 from mlirdev.passes.sizes import DIMS
-from mlirdev.plan import THREAD_WORKSPACE_BYTES, WORKSPACE_BYTES, Signature
+from mlirdev.plan import IN_PLACE, THREAD_WORKSPACE_BYTES, WORKSPACE_BYTES, Signature
 from mlirdev.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A kernel in the LLVM dialect, and how it is called: the source's signature, with the scratch memory it wants."""
+    """A kernel in the LLVM dialect, and how it is called: the source's signature, with what its passes found out."""
 
     module: ir.Module
     signature: Signature
@@ -56,11 +56,21 @@ def lower_kernel(source: KernelSource, target: Target, observe: Observer = no_ob
                 dims = ir.DenseI64ArrayAttr.get(list(source.signature.dims))
                 kernel_function(module).attributes[DIMS] = dims
             run_pipeline(module, target.pipeline("kernel"), target, observe, stage="kernel")
-        names = (WORKSPACE_BYTES, THREAD_WORKSPACE_BYTES)
-        workspace, thread_workspace = (int(module.operation.attributes[name]) for name in names)
+        signature = _signature(source, module)
         with spent("translation"):
             run_pipeline(module, target.pipeline("llvm"), target, observe, stage="llvm")
-    return Lowered(module, replace(source.signature, workspace=workspace, thread_workspace=thread_workspace))
+    return Lowered(module, signature)
+
+
+def _signature(source: KernelSource, module: ir.Module) -> Signature:
+    """The source's, with the scratch memory that the kernel wants, and its results that may be written over params."""
+    attributes = module.operation.attributes
+    names = (WORKSPACE_BYTES, THREAD_WORKSPACE_BYTES)
+    workspace, thread_workspace = (ir.IntegerAttr(attributes[name]).value for name in names)
+    places = list(ir.DenseI64ArrayAttr(attributes[IN_PLACE])) if IN_PLACE in attributes else []
+    first = len(source.signature.params)
+    in_place = tuple((result - first, param) for result, param in zip(places[::2], places[1::2], strict=True))
+    return replace(source.signature, workspace=workspace, thread_workspace=thread_workspace, in_place=in_place)
 
 
 def parse(text: str) -> ir.Module:

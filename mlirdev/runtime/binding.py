@@ -28,7 +28,8 @@ from mlirdev.plan import (
     evaluate,
 )
 from mlirdev.runtime.buffer import Buffer
-from mlirdev.runtime.memory_plan import lend, plan_memory, plan_workspaces, temporaries
+from mlirdev.runtime.lending import lend
+from mlirdev.runtime.memory_plan import ARENA, plan_memory, plan_workspaces, temporaries
 
 ERROR_WORDS = 4  # of i64, one group per kernel launch
 
@@ -91,23 +92,29 @@ class Binding:
         self.launches = sum(isinstance(launch, Launch) for launch in plan.launches)
         self._plan = plan
         self._made = [slot for slot in dict.fromkeys(plan.outputs) if slot not in plan.inputs]
-        workspaces = {key: s.scratch_bytes(threads) for key, s in signatures.items()}
-        memory = plan_workspaces(plan, workspaces) if apart else plan_memory(plan, workspaces, syms)
+        self._in_place = {} if apart else {key: s.in_place for key, s in signatures.items()}
+        lent = lend(plan, range(len(plan.inputs)), syms, self._in_place)
+        self.may_lend = tuple(lent.values())
+        self._takers = frozenset(lent)
+        # What may be written over an input must leave it alone until then.
+        hosts = [slot for slot in self._made if slot not in lent]
+        sizes = {key: s.scratch_bytes(threads) for key, s in signatures.items()}
+        memory = plan_workspaces(plan, sizes) if apart else plan_memory(plan, sizes, syms, self._in_place, hosts)
         self._made += temporaries(plan) if apart else ()
         self.made_bytes = [plan.slots[slot].nbytes(syms) for slot in self._made]
         self.arena_bytes = memory.nbytes
-        self._places: dict[int, _Place] = {slot: (_ARENA, offset) for slot, offset in memory.offsets.items()}
-        for number, slot in enumerate((*plan.inputs, *self._made)):
-            self._places[slot] = (_INPUTS + number, 0)
+        bases = {slot: _INPUTS + number for number, slot in enumerate((*plan.inputs, *self._made))}
+        self._places: dict[int, _Place] = {slot: (base, 0) for slot, base in bases.items()}
+        bases[ARENA] = _ARENA
+        self._places.update((slot, (bases[area], offset)) for slot, (area, offset) in memory.places.items())
         self.segments = _segments(plan, addresses, stamp)
-        self._lay_out(memory.workspaces)
+        self._lay_out({i: (bases[area], offset) for i, (area, offset) in memory.workspaces.items()})
         self._frames: list[Frame] = []
         self.lenders = lru_cache(maxsize=_LENDERS_KEPT)(self._find_lenders)
-        self.may_lend = tuple(lend(plan, range(len(plan.inputs)), syms).values())
 
     def _find_lenders(self, free: tuple[int, ...]) -> list[int | None]:
         """For each output made, the position of the input whose memory it takes, if it takes one's of the `free`."""
-        lent = lend(self._plan, free, self.syms)
+        lent = lend(self._plan, free, self.syms, self._in_place, self._takers)
         return [lent.get(slot) for slot in self._made]
 
     def outputs(self, inputs: Sequence[Buffer], made: Sequence[Buffer]) -> list[Buffer]:
@@ -146,7 +153,7 @@ class Binding:
 
     # --- laying out ------------------------------------------------------------------------------
 
-    def _lay_out(self, workspaces: Mapping[int, int]) -> None:
+    def _lay_out(self, workspaces: Mapping[int, _Place]) -> None:
         """Fix where everything lies in the frame, and the table's bases and offsets."""
         kernels = [(i, x) for i, x in enumerate(self._plan.launches) if isinstance(x, Launch)]
         dims = [evaluate(a.dim, self.syms) for _, x in kernels for a in x.args if isinstance(a, DimArg)]
@@ -163,7 +170,7 @@ class Binding:
             head: list[_Place] = [(_FRAME, 0)] * ABI_PARAMS
             head[ABI_ERROR] = (_FRAME, 8 * ERROR_WORDS * number)
             head[ABI_THREADS] = (_FRAME, 8 * self._threads_at)
-            head[ABI_WORKSPACE] = (_ARENA, workspaces.get(i, 0))
+            head[ABI_WORKSPACE] = workspaces.get(i, (_ARENA, 0))
             table += [*head, *(self._arg(a) for a in launch.args), *(self._places[r] for r in launch.results)]
         self.argvs_at = self._table_at + len(table)
         table += self._with_stamps(argvs)

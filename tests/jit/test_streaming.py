@@ -37,6 +37,21 @@ def test_aligned_vectors_of_a_result_that_is_only_written() -> None:
         assert "  call void @llvm.x86.sse.sfence()\n  ret void" in marked
 
 
+def test_a_kernel_whose_result_may_be_written_over_a_param_is_there_twice() -> None:
+    text = KERNEL.format(effect="writeonly", align=64)
+    text = text.replace("align 64 %0", 'align 64 "mlirdev-meeting" %0').replace(
+        "streamed", 'streamed" "mlirdev-meeting'
+    )
+    marked = mark_streaming_stores(text, host())
+    apart, over, choice = marked.split("define internal void @kernel")[1:]
+    assert apart.startswith(".apart(")
+    assert "!nontemporal" in apart
+    assert over.startswith(".over(")
+    assert "!nontemporal" not in over
+    assert "icmp eq ptr %1, %0" in choice
+    assert "call void @kernel.over(ptr %0, ptr %1)" in choice
+
+
 def test_nothing_else_is_changed() -> None:
     for effect, align in (("", 64), ("writeonly", 4)):
         text = KERNEL.format(effect=effect, align=align)

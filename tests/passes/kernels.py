@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import torch
+from msgspec import structs
 from torch_mlir import ir
 
 from mlirdev.dtypes import DType
@@ -15,8 +20,9 @@ from mlirdev.jit import emit_object, link, resolve_target
 from mlirdev.passes.kernel_source import KernelSource
 from mlirdev.passes.lower import kernel_context, lower_kernel, to_llvm_ir
 from mlirdev.passes.ops import kernel_function
+from mlirdev.passes.pipeline_file import PIPELINES
 from mlirdev.plan import BufferParam, DimParam, Param, ScalarParam, Signature
-from mlirdev.target import load_target
+from mlirdev.target import Target, load_target
 from tests.passes.guarded import guarded, workspace
 
 TORCH_TYPES = {
@@ -24,7 +30,20 @@ TORCH_TYPES = {
     torch.int64: DType.i64, torch.int32: DType.i32, torch.int16: DType.i16, torch.int8: DType.i8,
     torch.uint8: DType.u8, torch.bool: DType.i1,
 }  # fmt: skip
-HOST = resolve_target(load_target("host"))
+
+
+def _offering_all(target: Target) -> Target:
+    """A target whose small kernels, too, say which results may be written over params, to be held to it."""
+    text = (PIPELINES / "kernel.yaml").read_text()
+    changed = text.replace("options: {least_bytes: 65536}", "options: {least_bytes: 1}")
+    assert changed != text
+    file = Path(mkdtemp(prefix="mlirdev-test-")) / "kernel.yaml"
+    atexit.register(shutil.rmtree, file.parent)
+    file.write_text(changed)
+    return structs.replace(target, pipelines={**target.pipelines, "kernel": str(file)})
+
+
+HOST = _offering_all(resolve_target(load_target("host")))
 
 
 class CompiledKernel:
@@ -47,8 +66,29 @@ class CompiledKernel:
     def __call__(self, *args: Any, results: Sequence[torch.Tensor], threads: int = 1) -> Any:
         assert len(args) == len(self.signature.params)
         assert len(results) == len(self.signature.results)
-        error = (ctypes.c_int64 * 4)()
         memory = [guarded(x) if isinstance(x, torch.Tensor) else x for x in (*args, *results)]
+        self._run(memory, threads)
+        for result, made in zip(results, memory[len(args) :], strict=True):
+            result.copy_(made)
+        self._check_in_place(args, results, threads)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _check_in_place(self, args: Sequence[Any], results: Sequence[torch.Tensor], threads: int) -> None:
+        """Run it again for each result that may be written over a param, so written: the bits must be the same."""
+        error = self.error
+        for result, param in self.signature.in_place:
+            if args[param].nbytes != results[result].nbytes or not args[param].nbytes:
+                continue
+            memory = [guarded(x) if isinstance(x, torch.Tensor) else x for x in (*args, *results)]
+            made = memory[len(args) :]
+            made[result] = memory[param]
+            self._run([*memory[: len(args)], *made], threads)
+            assert all(map(_same_bits, made, results)), f"{result} over {param}"
+        self.error = error
+
+    def _run(self, memory: Sequence[Any], threads: int) -> None:
+        """Call it with these params and results."""
+        error = (ctypes.c_int64 * 4)()
         space = workspace(self.signature.scratch_bytes(threads))
         cells = [_scalar(x) for x in (threads, *memory) if not isinstance(x, torch.Tensor)]
         scalars = iter(map(ctypes.addressof, cells))
@@ -57,13 +97,14 @@ class CompiledKernel:
         packed = (ctypes.c_void_p * len(pointers))(*pointers)
         self._entry(ctypes.addressof(packed))
         self.error = tuple(error)
-        for result, made in zip(results, memory[len(args) :], strict=True):
-            result.copy_(made)
-        return results[0] if len(results) == 1 else tuple(results)
 
 
 def _scalar(value: float | int) -> Any:
     return ctypes.c_double(value) if isinstance(value, float) else ctypes.c_int64(value)
+
+
+def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8))
 
 
 def signature_of(text: str, dims: tuple[int, ...]) -> Signature:
