@@ -5,6 +5,7 @@ import { Diff } from "./code/diff";
 import type { Marked } from "./code/editor";
 import { functionsOf, withoutAttributes } from "./code/irtext";
 import { suffixOf } from "./code/languages";
+import { withNamesOf } from "./code/names";
 import { Pane } from "./code/pane";
 import { linesWith, marksOf, ordinalsAt } from "./data/marks";
 import type { Owner } from "./data/store";
@@ -26,10 +27,11 @@ interface Settings {
   marks: boolean;
   folded: boolean;
   alone: boolean;
+  names: boolean;
 }
 
 // As the user left them, for all owners.
-let kept: Settings = { changedOnly: true, attributes: true, marks: false, folded: true, alone: false };
+let kept: Settings = { changedOnly: true, attributes: true, marks: false, folded: true, alone: false, names: false };
 const NOTHING: Marked = { linked: [], current: [] };
 
 function Passes({ app, route }: ViewProps): JSX.Element {
@@ -69,6 +71,7 @@ function Body({ owner, route }: { owner: Owner; route: Route }): JSX.Element {
       if (key === "u") change({ changedOnly: !settings.changedOnly });
       else if (key === "s") setFinding(true);
       else if (key === "a") change({ attributes: !settings.attributes });
+      else if (key === "v") change({ names: !settings.names });
       else if (key === "l") change({ marks: !settings.marks });
       else return false;
       return true;
@@ -131,12 +134,12 @@ function shown(owner: Owner, route: Route): { after: Step; before: Step | undefi
 function filtered(owner: Owner, changedOnly: boolean, filter: string, after: Step): Step[] {
   const wanted = filter.toLowerCase();
   const fits = (step: Step): boolean => `${step.stage} ${step.name}`.toLowerCase().includes(wanted);
-  return owner.steps.filter((step) => step === after || ((step.changed || !changedOnly || step.name === "input") && fits(step)));
+  return owner.steps.filter((step) => step === after || ((step.changed || !changedOnly) && fits(step)));
 }
 
-function Toggle({ of, is, set }: { of: string; is: boolean; set: (is: boolean) => void }): JSX.Element {
+function Toggle({ of, hint, is, set }: { of: string; hint?: string; is: boolean; set: (is: boolean) => void }): JSX.Element {
   return (
-    <label class="toggle">
+    <label class="toggle" title={hint}>
       <input type="checkbox" checked={is} onChange={(event) => set(event.currentTarget.checked)} /> {of}
     </label>
   );
@@ -165,6 +168,7 @@ function Bar({ owner, after, before, settings, change, onFind }: BarProps): JSX.
       <StagePick label="with" steps={owner.steps} at={after.number} pick={(number) => to(undefined, number)} />
       {functions.length > 0 && (
         <select
+          class="functions"
           aria-label="function"
           onChange={(event) => go(link.pass(owner.name, after.number, { line: Number(event.currentTarget.value), with: before?.number }), true)}
         >
@@ -177,6 +181,12 @@ function Bar({ owner, after, before, settings, change, onFind }: BarProps): JSX.
       <Toggle of="alone" is={settings.alone} set={(alone) => change({ alone })} />
       <Toggle of="fold equal" is={settings.folded} set={(folded) => change({ folded })} />
       <Toggle of="attributes" is={settings.attributes} set={(attributes) => change({ attributes })} />
+      <Toggle
+        of="value names"
+        hint="Off: where lines correspond, the later text has the names of the earlier one; ′ marks a new value."
+        is={settings.names}
+        set={(names) => change({ names })}
+      />
       <Toggle of="locations" is={settings.marks} set={(marks) => change({ marks })} />
       <button type="button" onClick={onFind}>
         find
@@ -228,9 +238,11 @@ function Texts({ owner, after, before, settings, line, scroll }: TextsProps): JS
     if (which === 1) go(link.pass(owner.name, after.number, { line: at, with: explicit(owner, before, after) }), true);
   };
   const [first, second] = sides;
+  const isOneLanguage = first && second && suffixOf(first.file) === suffixOf(second.file);
   if (!owner.lines(after.number).length) return <Empty title="Left out of this page">{owner.cut}</Empty>;
-  if (first && second && before && suffixOf(first.file) === suffixOf(second.file)) {
-    return <Diff of={of} before={first} after={second} isFolded={settings.folded} marked={marked} line={line} scroll={scroll} onLine={onLine} />;
+  if (isOneLanguage) {
+    const named = settings.names ? second.lines : withNamesOf(first.lines, second.lines, second.file);
+    return <Diff of={of} before={{ ...first, text: first.lines.join("\n") }} after={{ ...second, text: named.join("\n") }} isFolded={settings.folded} marked={marked} line={line} scroll={scroll} onLine={onLine} />;
   }
   const shown = [first, second].map((one, which) => [one, which as 0 | 1] as const).filter(([one]) => one);
   return (
@@ -240,6 +252,7 @@ function Texts({ owner, after, before, settings, line, scroll }: TextsProps): JS
           key={which}
           of={`${of} ${which}`}
           {...one!}
+          text={one!.lines.join("\n")}
           {...marked[which]}
           line={which === 1 ? line : marked[0].linked[0]}
           scroll={scroll}
@@ -255,10 +268,16 @@ function explicit(owner: Owner, before: Step | undefined, after: Step): number |
   return before && owner.steps.indexOf(before) !== owner.steps.indexOf(after) - 1 ? before.number : undefined;
 }
 
-function side(owner: Owner, step: Step, settings: Settings): { text: string; file: string; marks: ReturnType<typeof marksOf> | undefined } {
-  const lines = owner.lines(step.number);
-  const text = (settings.attributes ? lines : withoutAttributes(lines, step.file)).join("\n");
-  return { text, file: step.file, marks: settings.marks ? marksOf(owner, step.number) : undefined };
+interface Side {
+  lines: string[];
+  file: string;
+  marks: ReturnType<typeof marksOf> | undefined;
+}
+
+function side(owner: Owner, step: Step, settings: Settings): Side {
+  const whole = owner.lines(step.number);
+  const lines = settings.attributes ? whole : withoutAttributes(whole, step.file);
+  return { lines, file: step.file, marks: settings.marks ? marksOf(owner, step.number) : undefined };
 }
 
 /** What is marked in one of two texts: the line that was clicked, and all lines that stand for the same. */
@@ -285,7 +304,7 @@ function Facts({ owner, step, line }: { owner: Owner; step: Step; line: number |
   return (
     <footer class="facts">
       <p>
-        <span class="mono">{step.name}</span>
+        <span class="mono ellipsis" title={step.name}>{step.name}</span>
         <span class="dim">
           {[step.stage, seconds(step.seconds), plural(step.ops, "op"), bytes(step.nbytes)].join(" · ")}
           {step.elided && " · large constants shortened"}
@@ -309,14 +328,14 @@ function Facts({ owner, step, line }: { owner: Owner; step: Step; line: number |
   );
 }
 
-export const passes = component(Passes, {
-  title: (route) => `passes of ${route.path[0]}`,
-  section: "kernels",
-  keys: [
-    ["j  k", "next and previous pass"],
-    ["u", "hide or show the unchanged"],
-    ["s", "find in all passes"],
-    ["a  l", "attributes, locations"],
-    ["shift click", "compare with that pass"],
-  ],
-});
+const KEYS: [string, string][] = [
+  ["j  k", "next and previous pass"],
+  ["u", "hide or show the unchanged"],
+  ["s", "find in all passes"],
+  ["a  v  l", "attributes, value names, locations"],
+  ["shift click", "compare with that pass"],
+];
+const title = (route: Route): string => `passes of ${route.path[0]}`;
+
+export const passesOfGraph = component(Passes, { title, section: "graphs", keys: KEYS });
+export const passesOfKernel = component(Passes, { title, section: "kernels", keys: KEYS });

@@ -8,7 +8,7 @@ import { graphs } from "./views/graphs";
 import { kernel } from "./views/kernel";
 import { kernels } from "./views/kernels";
 import { missing } from "./views/missing";
-import { passes } from "./passes";
+import { passesOfGraph, passesOfKernel } from "./passes";
 import { search } from "./views/search";
 import { source } from "./source";
 import { summary } from "./views/summary";
@@ -18,7 +18,7 @@ const VIEWS: Record<string, View> = { failures, summary, graphs, graph, kernels,
 
 /** The view of a route: `#graph/NAME/pass/…` and `#kernel/NAME/pass/…` are passes. */
 export function viewOf(route: Route): View {
-  if (route.path[1] === "pass") return passes;
+  if (route.path[1] === "pass") return route.page === "graph" ? passesOfGraph : passesOfKernel;
   return VIEWS[route.page] ?? missing;
 }
 

@@ -1,9 +1,10 @@
 // Two texts of one language beside each other, with the words that differ.
-import { MergeView } from "@codemirror/merge";
+import { MergeView, uncollapseUnchanged } from "@codemirror/merge";
 import { EditorView } from "@codemirror/view";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Mark } from "../data/marks";
+import { changes } from "./changes";
 import { mark, type Marked, scrollTo, showing } from "./editor";
 
 export interface Side {
@@ -26,8 +27,8 @@ interface Props {
   onLine: (side: 0 | 1, line: number) => void;
 }
 
-// A difference between texts of a megabyte must not hold up the page.
-const LIMITS = { scanLimit: 1000, timeout: 500 };
+// Equal lines that stay beside a difference.
+const MARGIN = 3;
 
 export function Diff(props: Props): JSX.Element {
   const { of, marked, line, scroll } = props;
@@ -45,10 +46,10 @@ export function Diff(props: Props): JSX.Element {
       a: side(0, props.before),
       b: side(1, props.after),
       parent: parent.current!,
-      diffConfig: LIMITS,
+      diffConfig: { override: changes },
       highlightChanges: true,
       gutter: false,
-      ...(props.isFolded ? { collapseUnchanged: { margin: 3, minSize: 8 } } : {}),
+      ...(props.isFolded ? { collapseUnchanged: { margin: MARGIN, minSize: 8 } } : {}),
     });
     toFirst(merge.current);
     return () => merge.current?.destroy();
@@ -58,7 +59,9 @@ export function Diff(props: Props): JSX.Element {
     mark(merge.current!.b, marked[1]);
   }, [of, marked]);
   useEffect(() => {
-    if (line) scrollTo(merge.current!.b, line);
+    if (!line || line > merge.current!.b.state.doc.lines) return;
+    if (props.isFolded) unfold(merge.current!, line);
+    scrollTo(merge.current!.b, line);
   }, [of, line, scroll]);
   return <div class="diff" ref={parent} />;
 }
@@ -68,7 +71,13 @@ function toFirst({ b, chunks }: MergeView): void {
   if (first) b.dispatch({ effects: EditorView.scrollIntoView(Math.min(first.fromB, b.state.doc.length), { y: "center" }) });
 }
 
-/** The first lines, from 1, of the differences in the later text. */
-export function differences({ b, chunks }: MergeView): number[] {
-  return chunks.map((chunk) => b.state.doc.lineAt(Math.min(chunk.fromB, b.state.doc.length)).number);
+/** Show the equal lines among which this line of the later text is: they are known by where they start. */
+function unfold({ a, b, chunks }: MergeView, line: number): void {
+  const at = b.state.doc.line(line).from;
+  const before = chunks.findLast((chunk) => chunk.toB <= at);
+  for (const [view, end] of [[a, before?.toA], [b, before?.toB]] as const) {
+    const { doc } = view.state;
+    const first = end === undefined ? 1 : doc.lineAt(Math.min(end, doc.length)).number + MARGIN;
+    if (first <= doc.lines) view.dispatch({ effects: uncollapseUnchanged.of(doc.line(first).from) });
+  }
 }
