@@ -1,6 +1,6 @@
 """PyTorch's side: what users call is recorded here, and launched when a value is needed.
 
-dispatcher ─► quick · dispatch · composites ─► overloads (key → Entry; specs) ─► record ─► trace
+dispatcher ─► quick ─► dispatch · composites ─► overloads (key → Entry; specs) ─► record ─► trace
                     │ data dependent                                              │ flush · limits
                     └► fallback (runs now, on the CPU)                            └► graphs ─► compiler ─► stream
 

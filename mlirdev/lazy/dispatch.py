@@ -43,7 +43,7 @@ def functional(op: Op) -> Handler:
             return selection(*args, **kwargs) if selection else run_on_cpu(op, args, kwargs, "data_dependent")
         return wrap(entry.returned(record(entry, call.cells, call.scalars)))
 
-    return shortened(op, lambda: overload, handler, in_place=False)
+    return shortened(op, lambda: overload, handler)
 
 
 def _wrapper(op: Op) -> Callable[[Sequence[Cell | None]], Any]:
@@ -92,7 +92,7 @@ def mutable(op: Op, functional_of: Callable[[Op], Op | None]) -> Handler:
             cell.assign(value)
         return targets.returned(written)
 
-    return shortened(op, overload, handler, in_place=True) if op._schema.name.endswith("_") else handler
+    return shortened(op, overload, handler)
 
 
 def _write_unusual(

@@ -1,4 +1,4 @@
-"""Recording nodes: the long way, for any op; quick.py has shorter ones for the commonest calls.
+"""Recording nodes: the long way, for any op; quick.py has a shorter one for calls like those met before.
 
 Each of these is a loop around the atomic step of trace.py: numbers are looked up, and if somebody else
 recorded or flushed before they were used, looked up again.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from types import CodeType
 
 from mlirdev.lazy.layouts import Layout
 from mlirdev.lazy.lines import forward, getframe, is_grad_enabled, sequence_number, where_of
@@ -85,6 +86,27 @@ def record_chain(entries: Sequence[Entry], cell: Cell) -> Cell:
             break
     _recorded(trace, after, log)
     return result
+
+
+def record_inside(trace: Trace, entries: Sequence[Entry], first: int, code: CodeType | None, at: int) -> int:
+    """`record_chain` on value number `first` of `trace`, for a node that is about to be recorded there: no cell holds
+    the result, whose number this is. If the trace is closed meanwhile, it means nothing."""
+    log = (code, at, None) * len(entries)
+    while True:
+        number = after = trace.count
+        operand = first
+        words: list[Entry | int] = []
+        for entry in entries:
+            words += (entry, operand)
+            operand, after = after, after + 1
+        # Atomic from here on: see trace.py.
+        if trace.closed:
+            return operand
+        if trace.count == number:
+            trace.count = after
+            trace.code += words
+            trace.log += log
+            return operand
 
 
 def record_each(entries: Sequence[Entry], columns: Sequence[Sequence[Cell]], scalars: Scalars = ()) -> list[Cell]:

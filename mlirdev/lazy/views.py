@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from types import CodeType
 
 import torch
 
 from mlirdev.graph import Arg, Ref, Size
 from mlirdev.lazy.chain import Shape, Step, chain, sizes
 from mlirdev.lazy.layouts import Layout, dtype_of, layout_of
-from mlirdev.lazy.record import hold, record, record_chain, record_one
-from mlirdev.lazy.trace import Cell, Entry, current_trace, enter
+from mlirdev.lazy.record import hold, record, record_chain, record_inside, record_one
+from mlirdev.lazy.trace import Cell, Entry, Trace, current_trace, enter
 
 
 @cache
@@ -65,25 +66,32 @@ def memory_order(layout: Layout) -> tuple[int, ...] | None:
     return tuple(sorted(range(len(stride)), key=lambda i: (-stride[i], layout.shape[i] > 1)))
 
 
-def record_read(cell: Cell, dtype: torch.dtype, size: Shape, stride: Shape, offset: int) -> Cell:
-    """The value of a view of the storage whose cell this is; within one trace it is recorded once per value."""
-    if 0 in size:
-        return empty(size, dtype)
-    trace = current_trace()
-    key = (enter(trace, cell), cell.layout, dtype, size, stride, offset)
-    known = trace.views.get(key)
-    held = None if known is None else hold(trace, known, layout_of(size, dtype))
-    if held is not None:
-        return held
-    result = record_chain(_read_entries(cell.layout, dtype, size, stride, offset), cell)
-    if result.trace is trace:
-        trace.views[key] = result.number
-    return result
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """How a tensor shows its storage's value: the tensor's `layout`, and the nodes between the two values. There is one
+    of each, so that it is compared and hashed by identity."""
+
+    layout: Layout
+    entries: tuple[Entry, ...]
+
+    def number(self, trace: Trace, cell: Cell, code: CodeType | None, at: int) -> int:
+        """The number in `trace` of the tensor's value, given the storage's cell; recorded once per value."""
+        base = cell.number if cell.trace is trace else enter(trace, cell)
+        if not self.entries:
+            return base
+        known = trace.views.get((base, self))
+        if known is None:
+            known = record_inside(trace, self.entries, base, code, at)
+            trace.views[base, self] = known
+        return known
 
 
 @lru_cache(maxsize=65536)
-def _read_entries(layout: Layout, dtype: torch.dtype, size: Shape, stride: Shape, offset: int) -> tuple[Entry, ...]:
-    """The nodes from a storage's value to that of a view."""
+def view_of(layout: Layout, dtype: torch.dtype, size: Shape, stride: Shape, offset: int) -> View:
+    """The View that a tensor is of a storage with this layout. Raises as eager does for one beyond its storage."""
+    own = layout_of(size, dtype, stride)
+    if own.dense is layout.dense and offset == 0 and (own.row_major if layout.stride is None else own is layout):
+        return View(own, ())
     path = _Path(layout)
     path.to_memory(dtype)
     base = path.layout
@@ -94,7 +102,24 @@ def _read_entries(layout: Layout, dtype: torch.dtype, size: Shape, stride: Shape
     else:
         for step in steps:
             path.add(step.op, step.args, step.shape)
-    return tuple(path.entries)
+    return View(own, tuple(path.entries))
+
+
+def record_read(cell: Cell, dtype: torch.dtype, size: Shape, stride: Shape, offset: int) -> Cell:
+    """The value of a view of the storage whose cell this is; within one trace it is recorded once per value."""
+    if 0 in size:
+        return empty(size, dtype)
+    trace = current_trace()
+    view = view_of(cell.layout, dtype, size, stride, offset)
+    key = (enter(trace, cell), view)
+    known = trace.views.get(key)
+    held = None if known is None else hold(trace, known, layout_of(size, dtype))
+    if held is not None:
+        return held
+    result = record_chain(view.entries, cell)
+    if result.trace is trace:
+        trace.views[key] = result.number
+    return result
 
 
 @lru_cache(maxsize=65536)
