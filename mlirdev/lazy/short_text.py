@@ -46,7 +46,7 @@ class Argument:
     optional: bool
     keyword: bool
     default: bool  # has it one? d{i} is its value
-    is_structure: bool  # and is that, as a number, part of the graph?
+    is_structure: bool  # and is that a number that is part of the graph?
     param: Param | None  # as the node takes it; None for a destination (out=)
 
     @property
@@ -83,9 +83,13 @@ def _argument(i: int, argument: torch._C.Argument, functional: Overload) -> Argu
         optional,
         keyword=argument.kwarg_only,
         default=argument.has_default_value(),
-        is_structure=param is not None and structural_scalar(functional.name, param.name, param.default),
+        is_structure=kind == "number" and param is not None and _is_structure(functional.name, param),
         param=param,
     )
+
+
+def _is_structure(op: str, param: Param) -> bool:
+    return param.default is not None and structural_scalar(op, param.name, param.default)
 
 
 def _without(kind: str, outer: str) -> tuple[str, bool]:
