@@ -1,6 +1,6 @@
 """The device's memory: stream-ordered, cached, bounded.
 
-    allocate(nbytes, stream) ─► free block of this stream and size class, or fresh memory, or OutOfMemoryError
+    allocate_all(sizes, stream) ─► free block of this stream and size class, or fresh memory, or OutOfMemoryError
     a Buffer dies ─► give_back ─► (after what record_stream named) ─► the stream's free blocks
 
 Stream-ordered: a block goes back to its stream the moment its buffer dies, though work in flight may still
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mlirdev.errors import OutOfMemoryError
@@ -57,13 +58,17 @@ class Allocator:
 
     def allocate(self, nbytes: int, stream: Stream) -> Buffer:
         """`nbytes` of 64-byte aligned memory with unspecified contents. Raises OutOfMemoryError."""
+        return self.allocate_all((nbytes,), stream)[0]
+
+    def allocate_all(self, sizes: Sequence[int], stream: Stream) -> list[Buffer]:
+        """A piece of memory for each of the sizes in bytes, in one go. Raises OutOfMemoryError if one isn't to be had."""
         stream.device.check()
-        size = self._size(nbytes)
         with self._lock:
-            block = self._take(size, stream)
-            if block is not None:
-                return self._hand_out(block, nbytes)
-        return self._allocate_after_trim(size, nbytes, stream)
+            self._collect()
+            buffers = self._take_all(sizes, stream)
+        for nbytes in sizes[len(buffers) :]:
+            buffers.append(self._allocate_after_trim(nbytes, stream))
+        return buffers
 
     def give_back(self, block: Block) -> None:
         """Called by a dying Buffer, possibly inside the garbage collector: takes no lock."""
@@ -141,9 +146,21 @@ class Allocator:
 
     # --- with the lock held ------------------------------------------------------------------------
 
+    def _take_all(self, sizes: Sequence[int], stream: Stream) -> list[Buffer]:
+        """Memory for the sizes, up to the first that is short of it."""
+        buffers: list[Buffer] = []
+        taken: list[tuple[int, int]] = []
+        for nbytes in sizes:
+            block = self._take(self._size(nbytes), stream)
+            if block is None:
+                break
+            block.requested = nbytes
+            taken.append((nbytes, block.size))
+            buffers.append(Buffer(block, nbytes, stream))
+        self.stats.allocated(taken)
+        return buffers
+
     def _take(self, size: int, stream: Stream) -> Block | None:
-        if self._given_back or self._awaited:
-            self._collect()
         free = self._free.get((stream, size))
         return free.pop() if free else self._fresh(size, stream)
 
@@ -158,22 +175,19 @@ class Allocator:
         self._blocks[block] = None
         return block
 
-    def _hand_out(self, block: Block, nbytes: int) -> Buffer:
-        block.requested = nbytes
-        self.stats.allocated(nbytes, block.size)
-        return Buffer(block, nbytes, block.stream)
-
     def _collect(self) -> None:
         """Move blocks that were given back to the free ones."""
+        freed: list[tuple[int, int]] = []
         while self._given_back:
             block = self._given_back.popleft()
-            self.stats.freed(block.requested, block.size)
+            freed.append((block.requested, block.size))
             if block.used_on:
                 marks = [stream.mark() for stream in block.used_on if stream is not block.stream]
                 block.used_on = set()
                 self._awaited.append((block, marks))
             else:
                 self._add_free(block)
+        self.stats.freed(freed)
         if self._awaited:
             self._collect_awaited()
 
@@ -191,16 +205,16 @@ class Allocator:
 
     # --- without it ----------------------------------------------------------------------------------
 
-    def _allocate_after_trim(self, size: int, nbytes: int, stream: Stream) -> Buffer:
+    def _allocate_after_trim(self, nbytes: int, stream: Stream) -> Buffer:
         for _, marks in list(self._awaited):
             for mark in marks:
                 self._settle(mark.stream, mark.ticket)
         self.empty_cache()
         with self._lock:
             self.stats.num_alloc_retries += 1
-            block = self._take(size, stream)
-            if block is not None:
-                return self._hand_out(block, nbytes)
+            buffers = self._take_all((nbytes,), stream)
+            if buffers:
+                return buffers[0]
             self.stats.num_ooms += 1
         raise self._shortage(self._explain(nbytes))
 
@@ -226,6 +240,7 @@ class Allocator:
         )
 
 
+@lru_cache(maxsize=4096)
 def size_class(nbytes: int) -> int:
     """The size of the block that serves a request of `nbytes`."""
     step_bits = max(6, (nbytes - 1).bit_length() - 1 - _CLASS_BITS)

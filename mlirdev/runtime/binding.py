@@ -46,7 +46,7 @@ _Place: TypeAlias = tuple[int, int]
 class Frame:
     """One launch's integers; pooled, as a launch may be in flight while the next one is prepared."""
 
-    __slots__ = ("address", "bytes", "errors", "integers", "table", "times")
+    __slots__ = ("address", "bases", "bytes", "errors", "integers", "table", "times")
 
     def __init__(self, integers: np.ndarray, launches: int, times_at: int, threads_at: int, table_at: int) -> None:
         self.integers = integers
@@ -55,6 +55,16 @@ class Frame:
         self.errors = integers[: ERROR_WORDS * launches].reshape(launches, ERROR_WORDS)
         self.times = integers[times_at:threads_at]
         self.table = integers[table_at:]
+        self.bases: list[int] = []  # what the table was computed from
+
+    def has_errors(self) -> bool:
+        """Did a launch set its error word?"""
+        return bool(np.count_nonzero(self.errors))
+
+    def spent(self) -> tuple[int, int]:
+        """Nanoseconds that the native runs took together, and when the last one ended (0: not stamped)."""
+        times: list[int] = self.times.tolist()
+        return sum(times[1::2]) - sum(times[::2]), times[-1] if times else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +83,17 @@ class NativeRun:
         return self.functions, frame.integers[start : start + len(self.functions)]
 
 
+@dataclass(frozen=True)
+class Lending:
+    """Where the outputs made lie, given which inputs are free: `lenders` are the positions of the inputs whose memory
+    they take, None for new memory; `sizes` that of the latter in bytes, and last the arena's, if there is one."""
+
+    lenders: tuple[int | None, ...]
+    sizes: tuple[int, ...]
+
+
 class Binding:
-    """See the module's docstring. `made_bytes` are the sizes of what each launch allocates: the outputs that aren't
-    inputs and, if they are to lie `apart`, the temporaries."""
+    """See the module's docstring. With `apart` each temporary has memory of its own, as an output has."""
 
     def __init__(
         self,
@@ -101,26 +119,27 @@ class Binding:
         sizes = {key: s.scratch_bytes(threads) for key, s in signatures.items()}
         memory = plan_workspaces(plan, sizes) if apart else plan_memory(plan, sizes, syms, self._in_place, hosts)
         self._made += temporaries(plan) if apart else ()
-        self.made_bytes = [plan.slots[slot].nbytes(syms) for slot in self._made]
         self.arena_bytes = memory.nbytes
         bases = {slot: _INPUTS + number for number, slot in enumerate((*plan.inputs, *self._made))}
         self._places: dict[int, _Place] = {slot: (base, 0) for slot, base in bases.items()}
+        self._outputs = [bases[slot] - _INPUTS for slot in plan.outputs]
         bases[ARENA] = _ARENA
         self._places.update((slot, (bases[area], offset)) for slot, (area, offset) in memory.places.items())
         self.segments = _segments(plan, addresses, stamp)
         self._lay_out({i: (bases[area], offset) for i, (area, offset) in memory.workspaces.items()})
         self._frames: list[Frame] = []
-        self.lenders = lru_cache(maxsize=_LENDERS_KEPT)(self._find_lenders)
+        self.lending = lru_cache(maxsize=_LENDERS_KEPT)(self._find_lending)
 
-    def _find_lenders(self, free: tuple[int, ...]) -> list[int | None]:
-        """For each output made, the position of the input whose memory it takes, if it takes one's of the `free`."""
+    def _find_lending(self, free: tuple[int, ...]) -> Lending:
         lent = lend(self._plan, free, self.syms, self._in_place, self._takers)
-        return [lent.get(slot) for slot in self._made]
+        sizes = [self._plan.slots[slot].nbytes(self.syms) for slot in self._made if slot not in lent]
+        if self.arena_bytes:
+            sizes.append(self.arena_bytes)
+        return Lending(tuple(lent.get(slot) for slot in self._made), tuple(sizes))
 
-    def outputs(self, inputs: Sequence[Buffer], made: Sequence[Buffer]) -> list[Buffer]:
-        """The plan's outputs in order, some of which may be inputs, or one another."""
-        buffers = dict(zip((*self._plan.inputs, *self._made), (*inputs, *made), strict=True))
-        return [buffers[slot] for slot in self._plan.outputs]
+    def outputs(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        """The plan's outputs in order, of the inputs and the outputs made; some may be inputs, or one another."""
+        return [buffers[place] for place in self._outputs]
 
     def spans(self, launch: HostLaunch, bases: Sequence[int]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Address and bytes of each operand and result of a host launch."""
@@ -146,10 +165,14 @@ class Binding:
         """Take back a frame whose launch has run without an error."""
         self._frames.append(frame)
 
-    def fill(self, frame: Frame, bases: Sequence[int]) -> None:
-        """Compute all addresses. `bases`: frame, arena, inputs, outputs made."""
-        np.take(np.array(bases, dtype=np.int64), self._index, out=frame.table)
-        frame.table += self._offset
+    def fill(self, frame: Frame, bases: list[int]) -> None:
+        """Compute all addresses, unless they are those of the frame's last launch. `bases`: frame, arena, inputs,
+        outputs made."""
+        if frame.bases != bases:
+            frame.bases = bases
+            table = frame.table
+            np.array(bases, dtype=np.int64).take(self._index, out=table, mode="clip")  # in range: nothing to clip
+            table += self._offset
 
     # --- laying out ------------------------------------------------------------------------------
 

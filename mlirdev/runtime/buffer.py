@@ -14,15 +14,22 @@ class Fate:
     """What became of a buffer's contents. Work in flight holds this rather than the buffer, so that memory
     whose last owner is gone can be reused at once, in stream order.
 
-    `writer` is the task that will write the buffer, as long as nobody has seen how it ended.
+    `writer` is the task that will write the buffer, as long as nobody has seen how it ended; `is_good` once it was
+    seen to have ended well.
     """
 
-    __slots__ = ("_error", "stream", "writer")
+    __slots__ = ("_error", "is_good", "stream", "writer")
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.writer: Task | None = None
+        self.is_good = True
         self._error: BaseException | None = None
+
+    def expect(self, writer: Task) -> None:
+        """The contents will be what `writer` makes of them."""
+        self.is_good = False
+        self.writer = writer
 
     @property
     def error(self) -> BaseException | None:
@@ -34,6 +41,7 @@ class Fate:
     def settle(self, error: BaseException | None) -> None:
         self.writer = None
         self._error = error
+        self.is_good = error is None
 
 
 class Buffer:

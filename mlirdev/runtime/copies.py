@@ -10,6 +10,8 @@ from mlirdev.runtime.stream import Stream
 
 # A blocking copy to a busy stream reads its source into spare memory up to this size, rather than waiting.
 STAGED_BYTES = 1 << 20
+# What is read back from an idle stream up to this size is no task of its own.
+AT_ONCE_BYTES = 1 << 12
 
 
 def copy_from_host(
@@ -43,7 +45,8 @@ def copy_to_host(
     if not wait:
         stream.enqueue(task)
         return
-    stream.run(task)
+    if nbytes > AT_ONCE_BYTES or not stream.run_at_once(task):
+        stream.run(task)
     buffer.check()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 # Blocks up to this size count as of the small pool, as in CUDA's allocator.
 SMALL_BYTES = 1 << 20
 
@@ -49,13 +51,13 @@ class Pool:
         self.segment = self.counters["segment"]
         self.reserved_bytes = self.counters["reserved_bytes"]
 
-    def allocated(self, requested: int, size: int) -> None:
-        self.allocation.add(1)
+    def allocated(self, count: int, requested: int, size: int) -> None:
+        self.allocation.add(count)
         self.allocated_bytes.add(size)
         self.requested_bytes.add(requested)
 
-    def freed(self, requested: int, size: int) -> None:
-        self.allocation.current -= 1
+    def freed(self, count: int, requested: int, size: int) -> None:
+        self.allocation.current -= count
         self.allocated_bytes.current -= size
         self.requested_bytes.current -= requested
 
@@ -78,13 +80,16 @@ class MemoryStats:
         self.num_alloc_retries = 0
         self.num_ooms = 0
 
-    def allocated(self, requested: int, size: int) -> None:
-        self.all.allocated(requested, size)
-        self._pool(size).allocated(requested, size)
+    def allocated(self, blocks: Sequence[tuple[int, int]]) -> None:
+        """Count blocks: of each the bytes requested, and its size."""
+        for pool, sums in self._sums(blocks):
+            self.all.allocated(*sums)
+            pool.allocated(*sums)
 
-    def freed(self, requested: int, size: int) -> None:
-        self.all.freed(requested, size)
-        self._pool(size).freed(requested, size)
+    def freed(self, blocks: Sequence[tuple[int, int]]) -> None:
+        for pool, sums in self._sums(blocks):
+            self.all.freed(*sums)
+            pool.freed(*sums)
 
     def reserved(self, size: int) -> None:
         self.all.reserved(size)
@@ -118,6 +123,16 @@ class MemoryStats:
         result["num_alloc_retries"] = self.num_alloc_retries
         result["num_ooms"] = self.num_ooms
         return result
+
+    def _sums(self, blocks: Sequence[tuple[int, int]]) -> list[tuple[Pool, list[int]]]:
+        """For each pool that has some of the blocks: how many, bytes requested, sizes."""
+        small, large = [0, 0, 0], [0, 0, 0]
+        for requested, size in blocks:
+            sums = small if size <= SMALL_BYTES else large
+            sums[0] += 1
+            sums[1] += requested
+            sums[2] += size
+        return [(pool, sums) for pool, sums in ((self._small, small), (self._large, large)) if sums[0]]
 
     def _pool(self, size: int) -> Pool:
         return self._small if size <= SMALL_BYTES else self._large

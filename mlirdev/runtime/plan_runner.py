@@ -20,8 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TypeAlias
 
-import numpy as np
-
 from mlirdev.metrics import counters
 from mlirdev.plan import HostLaunch, Launch, Plan, Signature
 from mlirdev.runtime.binding import Binding, Frame, NativeRun
@@ -120,19 +118,19 @@ class PlanRunner:
         nothing.
         """
         binding = self._bound(threads, syms)
-        lenders = binding.lenders(free)
-        allocate = stream.device.allocator.allocate
-        new = [allocate(n, stream) for n, k in zip(binding.made_bytes, lenders, strict=True) if k is None]
-        arena = allocate(binding.arena_bytes, stream)
+        lending = binding.lending(free)
+        lenders = lending.lenders
+        new = stream.device.allocator.allocate_all(lending.sizes, stream)
+        arena = new.pop() if binding.arena_bytes else None
         frame = binding.take_frame()
         self._scalars.pack_into(frame.bytes, 8 * binding.scalars_at, *scalars)
-        stream.device.check()
         stream.device.runall = self.runall
         with InterruptsDeferred():
             made = _made(inputs, new, lenders)
             try:
-                outputs = binding.outputs(inputs, made)
-                bases = [frame.address, arena.address, *(b.address for b in inputs), *(b.address for b in made)]
+                buffers = [*inputs, *made]
+                outputs = binding.outputs(buffers)
+                bases = [frame.address, arena.address if arena else 0, *[b.address for b in buffers]]
                 binding.fill(frame, bases)
                 task = PlanTask(self, binding, frame, bases, inputs, made, scalars, describe, describe_host, stream)
                 task.inspect = inspect
@@ -198,11 +196,11 @@ class PlanTask(Task):
         self._error: BaseException | None = None
         self._timeline = stream.timeline
         self.inspect: Inspect | None = None
-        self._read = [b.fate for b in inputs]
+        self._read = [b.fate for b in inputs if not b.fate.is_good]  # what is good stays so
         self._written = [b.fate for b in made]
         self._foreign = [b for b in inputs if b.stream is not stream]
         for fate in self._written:
-            fate.writer = self
+            fate.expect(self)
         self._number = self._announce(stream) if self._timeline.listening else 0
 
     def _announce(self, stream: Stream) -> int:
@@ -231,8 +229,6 @@ class PlanTask(Task):
         index = 0
         inspect = None if self.inspect is None or self._failure() else self.inspect(self._span)
         for segment in self._binding.segments:
-            if self._failure() is not None:
-                return
             if not isinstance(segment, NativeRun):
                 self._on_host(segment, index)
                 if inspect is not None:
@@ -268,20 +264,20 @@ class PlanTask(Task):
         poison = self._poison_read()
         error = self._failure()
         if error is None:
-            self._count(self._frame.times)
+            self._count()
         for fate in self._written:
             fate.settle(error)
-        if not self._frame.errors.any():
+        if error is None:  # else there may be error words in it
             self._binding.give_frame(self._frame)
         self._read = self._written = []
         self._foreign = []
         return None if error is poison else error
 
-    def _count(self, times: np.ndarray) -> None:
+    def _count(self) -> None:
         """Tell the metrics, and take the time of the end where it was stamped."""
-        if len(times):
-            self.nanoseconds = int(times[-1]) or self.nanoseconds
-        counters.add(execute_s=float((times[1::2] - times[::2]).sum()) / 1e9)
+        spent, end = self._frame.spent()
+        self.nanoseconds = end or self.nanoseconds
+        counters.add(execute_s=spent / 1e9)
 
     def _on_host(self, launch: HostLaunch, index: int) -> None:
         if self._failure() is not None:
@@ -304,7 +300,7 @@ class PlanTask(Task):
 
     def _kernel_error(self) -> BaseException | None:
         """The error of the first launch whose error word is set."""
-        if not self._frame.errors.any():
+        if not self._frame.has_errors():
             return None
         launches = [launch for s in self._binding.segments if isinstance(s, NativeRun) for launch in s.launches]
         number = int(self._frame.errors.any(axis=1).argmax())

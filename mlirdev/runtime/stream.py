@@ -85,6 +85,16 @@ class Stream:
             self._last = task
             self.ticket += 1
 
+    def run_at_once(self, function: Callable[[], None]) -> bool:
+        """Run what takes no time now, if everything enqueued so far is through; nothing starts meanwhile."""
+        self.device.check()
+        with self._lock:
+            self.reap()
+            if self._in_flight or self._runner:
+                return False
+            function()
+            return True
+
     def query(self) -> bool:
         """Is everything enqueued so far through?"""
         self.device.check()
