@@ -61,7 +61,7 @@ class Allocator:
         return self.allocate_all((nbytes,), stream)[0]
 
     def allocate_all(self, sizes: Sequence[int], stream: Stream) -> list[Buffer]:
-        """A piece of memory for each of the sizes in bytes, in one go. Raises OutOfMemoryError if one isn't to be had."""
+        """A piece of memory of each size in bytes, in one go. Raises OutOfMemoryError if one isn't to be had."""
         stream.device.check()
         with self._lock:
             self._collect()
