@@ -2,6 +2,7 @@
 #
 #   setup     .venv in the root with torch first, then mlirdev and its tools; redone when pyproject.toml changes.
 #             `setup ecosystem` adds the libraries of others that tests/ecosystem runs
+#   setup_chromium   Debian's chromium, for the tests of the explorer's page, where we may install it
 #   $PY       the environment's python
 
 set -euo pipefail
@@ -53,4 +54,18 @@ setup() {
   "$PY" -m pip install --quiet --disable-pip-version-check "$TORCH" </dev/null
   "$PY" -m pip install --quiet --disable-pip-version-check "$TORCH" -e ".[$extras]" </dev/null
   fingerprint | tee "$stamp" >"$VENV/.installed"
+}
+
+setup_chromium() {
+  local name
+  for name in chromium chromium-browser google-chrome; do
+    command -v "$name" >/dev/null && return
+  done
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    echo "No Chromium here, so the explorer's page isn't tested in a browser; install the package chromium"
+    return
+  fi
+  echo "Installing chromium, in which the explorer's page is tested (once)"
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
+    >/dev/null 2>&1 </dev/null || echo "chromium can't be installed; its tests are skipped, or fail in CI"
 }

@@ -45,8 +45,11 @@ function Shell({ app }: { app: App }): JSX.Element {
       mounted.current.it.update(route);
       return;
     }
-    mounted.current?.it.unmount();
-    window.scrollTo(0, 0);
+    if (mounted.current) {
+      mounted.current.it.unmount();
+      window.scrollTo(0, 0);
+      outlet.current!.focus({ preventScroll: true });
+    }
     mounted.current = { view, it: view.mount(outlet.current!, route, app) };
   }, [route]);
 

@@ -75,8 +75,11 @@ def timeline(record: Record, seconds: float) -> Timeline:
     """The record in order of time; `seconds` is how long it is."""
     columns = _Columns()
     recorded, compiled, launched = Spans(), Spans(), Spans()
+    known: set[str] = set()
     for run in sorted(record.runs.values(), key=lambda run: run.at):
-        compile_s = 0.0 if run.hit else min(record.graphs[run.graph].seconds, run.launch_s)
+        # Its first run waits until a graph is compiled; later ones may be no hits, of a graph whose sizes vary.
+        compile_s = 0.0 if run.graph in known else min(record.graphs[run.graph].seconds, run.launch_s)
+        known.add(run.graph)
         start = max(0.0, run.at - run.record_s)
         columns.add(recorded, run.graph, run.where, start, run.at - start, run.stream, run.number)
         if compile_s:

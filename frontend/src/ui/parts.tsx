@@ -28,6 +28,7 @@ export function Section({ title, note, id, children }: Children & { title: strin
 
 /** A Python line, which leads to it. */
 export function Place({ at }: { at: string }): JSX.Element | null {
+  if (at.endsWith(":0")) return <span class="dim">not known</span>;
   return at ? (
     <a class="place" href={link.source(at)} title={at}>
       {short(at)}

@@ -34,7 +34,7 @@ function Bar({ name, spans, total }: { name: string; spans: Span[]; total: numbe
       <span class="span-name" aria-hidden="true">
         {name}
       </span>
-      <div class="bar" role="img" aria-label={`${name}: ${said}`}>
+      <div class="span-bar" role="img" aria-label={`${name}: ${said}`}>
         {spans.map((span) => (
           <i class={`fill-${slug(span.what)}`} style={{ width: `${(100 * span.seconds) / total}%` }} title={`${span.what}: ${seconds(span.seconds)}, ${share(span.seconds / total)}`} />
         ))}
@@ -47,7 +47,7 @@ function Legend({ title, spans, of }: { title: string; spans: Span[]; of: number
   return (
     <div>
       <h3>{title}</h3>
-      <ul class="plain legend">
+      <ul class="plain shares">
         {spans.map((span) => (
           <li title={span.note}>
             <i class={`swatch fill-${slug(span.what)}`} />
@@ -65,7 +65,7 @@ function Stages({ stages, worked }: { stages: Record<string, number>; worked: nu
   return (
     <div>
       <h3>Compiling, over all workers</h3>
-      <ul class="plain legend">
+      <ul class="plain shares">
         {Object.entries(stages)
           .sort((a, b) => b[1] - a[1])
           .map(([stage, spent]) => (

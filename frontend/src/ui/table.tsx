@@ -44,7 +44,10 @@ export function Table<T>(props: Props<T>): JSX.Element {
   const rows = useMemo(() => sorted(props.rows, columns, sort), [props.rows, sort]);
   const body = useRef<HTMLTableSectionElement>(null);
   const [from, to, height] = useRange(body, rows.length);
-  const [current, setCurrent] = useState(-1);
+  const [current, setState] = useState(-1);
+  // Two keys may come before the row is drawn anew.
+  const latest = useRef(-1);
+  const setCurrent = (row: number): void => setState((latest.current = row));
   const wanted = useRef(false);
 
   useLayoutEffect(() => {
@@ -65,9 +68,9 @@ export function Table<T>(props: Props<T>): JSX.Element {
   useKeys({
     element: () => body.current,
     key: (key) => {
-      if (key === "j" || key === "ArrowDown") return move(current + 1);
-      if (key === "k" || key === "ArrowUp") return move(current - 1);
-      const there = key === "Enter" && body.current?.contains(document.activeElement) && rows[current] && href?.(rows[current]);
+      if (key === "j" || key === "ArrowDown") return move(latest.current + 1);
+      if (key === "k" || key === "ArrowUp") return move(latest.current - 1);
+      const there = key === "Enter" && body.current?.contains(document.activeElement) && rows[latest.current] && href?.(rows[latest.current]!);
       if (there) go(there);
       return Boolean(there);
     },

@@ -108,7 +108,7 @@ function Illegal({ counts }: { counts: Record<string, number> }): JSX.Element {
   const most = ops[0]?.[1] ?? 1;
   return (
     <Titled title="Ops that were left">
-      <ul class="plain legend">
+      <ul class="plain shares">
         {ops.map(([op, n]) => (
           <li>
             <i class="meter">

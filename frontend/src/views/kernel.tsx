@@ -71,7 +71,7 @@ function Head({ facts, kernel }: { facts: KernelFacts; kernel: KernelPage }): JS
     <div class="head">
       <h1 class="mono">{facts.name}</h1>
       <p class="mono soft">{facts.signature}</p>
-      <dl class="facts rows">
+      <dl class="terms rows">
         <Fact name="kind">{facts.type}</Fact>
         <Fact name="time">{`${seconds(facts.seconds)} in ${plural(facts.launches, "launch", "launches")}, median ${seconds(facts.median_s)}; ${share(facts.share)} of all kernels`}</Fact>
         <Fact name="work">{`${count(facts.flops)} operations, ${bytes(facts.nbytes)}${facts.dynamic ? "; sizes come with each launch" : ""}`}</Fact>

@@ -167,7 +167,7 @@ function Facts({ title, of }: { title: string; of: Record<string, unknown> }): J
   return (
     <div>
       <h3>{title}</h3>
-      <dl class="facts">
+      <dl class="terms">
         {Object.entries(of).map(([key, value]) => (
           <>
             <dt>{key}</dt>
