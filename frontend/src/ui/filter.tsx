@@ -1,8 +1,7 @@
 // A field that filters what is below it, and keeps what it says in the address.
 import type { ComponentChildren, JSX } from "preact";
-import { useRef } from "preact/hooks";
 import { go, href, type Route } from "../router";
-import { useKeys } from "./keys";
+import { Field } from "./field";
 
 interface Props {
   route: Route;
@@ -15,26 +14,9 @@ interface Props {
 }
 
 export function Filter({ route, hint, shown, of, noun, children }: Props): JSX.Element {
-  const field = useRef<HTMLInputElement>(null);
-  useKeys({
-    element: () => null,
-    filter: () => {
-      field.current?.focus();
-      field.current?.select();
-      return true;
-    },
-  });
   return (
     <div class="filter no-print" role="search">
-      <input
-        ref={field}
-        type="search"
-        placeholder={hint}
-        aria-label={hint}
-        spellcheck={false}
-        value={route.query.q ?? ""}
-        onInput={(event) => go(withQuery(route, { q: event.currentTarget.value }), true)}
-      />
+      <Field value={route.query.q ?? ""} onValue={(q) => go(withQuery(route, { q }), true)} hint={hint} />
       {children}
       <span class="dim" role="status">
         {shown === of ? `${of} ${noun}` : `${shown} of ${of} ${noun}`}

@@ -1,12 +1,12 @@
 // A regular expression over all passes of all graphs and kernels.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Data, Hit } from "../data/store";
 import { plural } from "../format";
 import { go, link } from "../router";
 import { component, type ViewProps } from "../ui/component";
+import { Field } from "../ui/field";
 import { withQuery } from "../ui/filter";
-import { useKeys } from "../ui/keys";
 import { Empty } from "../ui/parts";
 import { type Column, Table } from "../ui/table";
 
@@ -28,31 +28,20 @@ const EACH = 200;
 function Search({ app, route }: ViewProps): JSX.Element {
   const pattern = route.query.q ?? "";
   const owners = app.data.page.owners;
-  const field = useRef<HTMLInputElement>(null);
   const [regex, error] = compiled(pattern, route.query.case === "1");
   const state = useSearch(app.data, regex, `${pattern} ${route.query.case ?? ""}`);
-  useKeys({
-    element: () => null,
-    filter: () => {
-      field.current?.select();
-      return true;
-    },
-  });
-  useEffect(() => field.current?.focus(), []);
   return (
     <div class="page wide">
       <h1>Search all passes</h1>
       <div class="filter" role="search">
-        <input
-          ref={field}
-          type="search"
-          class="mono"
-          placeholder="a regular expression: vector\.fma|nvvm"
-          aria-label="regular expression"
-          aria-invalid={Boolean(error)}
-          spellcheck={false}
+        <Field
           value={pattern}
-          onInput={(event) => go(withQuery(route, { q: event.currentTarget.value }), true)}
+          onValue={(q) => go(withQuery(route, { q }), true)}
+          hint="a regular expression: vector\.fma|nvvm"
+          label="regular expression"
+          class="mono"
+          isWrong={Boolean(error)}
+          isFirst
         />
         <span class="chips">
           <button type="button" aria-pressed={route.query.case === "1"} onClick={() => go(withQuery(route, { case: route.query.case === "1" ? "" : "1" }), true)}>
