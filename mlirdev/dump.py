@@ -16,6 +16,7 @@ import hashlib
 import re
 import shlex
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -134,15 +135,17 @@ def _after(stage: str, file: str) -> list[str]:
 
 def is_for_torch_mlir_opt(rest: tuple[ComingPass, ...], text: str) -> bool:
     """Whether torch-mlir's own tool has all the passes to come and reads this text."""
+    if not all(step.kind == "mlir" and _is_opt_pass(bare_name(step.text)) for step in rest):
+        return False
     used = set(re.findall(r"^\s*(?:[%\w:, ]+ = )?\"?([a-z_]\w*)\.\w", text, re.MULTILINE))
-    known = all(step.kind == "mlir" and _is_opt_pass(bare_name(step.text)) for step in rest)
-    return known and used <= OPT_DIALECTS
+    return used <= OPT_DIALECTS
 
 
 def _is_opt_pass(name: str) -> bool:
     return name in OPT_PASSES or name.startswith(OPT_PREFIXES)
 
 
+@lru_cache(maxsize=64)
 def pipeline_yaml(coming: tuple[ComingPass, ...], legal: tuple[str, ...]) -> str:
     """The passes as a pipeline file."""
     steps: list[dict[str, Any]] = [

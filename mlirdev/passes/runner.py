@@ -57,7 +57,8 @@ def run_pipeline(
 def module_text(module: ir.Module, observe: Observer) -> str:
     """The module as the observer sees it: large constants shortened, unless it wants everything."""
     limit = None if wants_everything(observe) else 64
-    return str(module.operation.get_asm(large_elements_limit=limit, enable_debug_info=True))
+    asm = module.operation.get_asm
+    return str(asm(large_elements_limit=limit, enable_debug_info=True, assume_verified=True))
 
 
 def run_step(module: ir.Module, step: Step, target: Target, stage: str) -> None:
