@@ -39,16 +39,18 @@ class ForbiddenError(MlirdevError):
 
 
 class PassError(MlirdevError):
-    """A pass or a stage failed. `stage` and `pass_name` say which; the message holds MLIR's own diagnostics."""
+    """A pass or a stage failed. `stage` and `pass_name` say which; the message holds MLIR's own diagnostics. `illegal`
+    counts the ops, by name, that should have been lowered."""
 
-    def __init__(self, stage: str, pass_name: str, diagnostics: str) -> None:
+    def __init__(self, stage: str, pass_name: str, diagnostics: str, illegal: dict[str, int] | None = None) -> None:
         super().__init__(f"pass '{pass_name}' of stage '{stage}' failed: {diagnostics}")
         self.stage = stage
         self.pass_name = pass_name
         self.diagnostics = diagnostics
+        self.illegal = illegal or {}
 
-    def __reduce__(self) -> tuple[type[PassError], tuple[str, str, str]]:
-        return PassError, (self.stage, self.pass_name, self.diagnostics)
+    def __reduce__(self) -> tuple[type[PassError], tuple[str, str, str, dict[str, int]]]:
+        return PassError, (self.stage, self.pass_name, self.diagnostics, self.illegal)
 
 
 class WrongResultError(MlirdevError):

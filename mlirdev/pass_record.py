@@ -37,7 +37,8 @@ class PassRecorder(DumpObserver):
         super().__init__(folder, owner)
         self._owner = owner
         self._last = ("", "")  # a text and its file
-        self._lines = (self._folder / schema.PASSES_FILE).open("wb", buffering=0)
+        self._passes = self._folder / schema.PASSES_FILE
+        self._passes.write_bytes(b"")
 
     def begin(
         self, stage: str, coming: tuple[ComingPass, ...], legal: tuple[str, ...], text: Callable[[], str]
@@ -69,7 +70,8 @@ class PassRecorder(DumpObserver):
             nbytes=len(text),
             elided=len(text) > MAX_BYTES or ELIDED in text,
         )
-        self._lines.write(schema.encode(line))
+        with self._passes.open("ab") as lines:
+            lines.write(schema.encode(line))
 
 
 def op_counts(stage: str, text: str) -> dict[str, int]:

@@ -181,6 +181,23 @@ LaunchArg: TypeAlias = SlotArg | ScalarArg | DimArg
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a launch does at least: arithmetic operations, and bytes read and written, each operand once; with Syms in
+    them where sizes are inputs."""
+
+    flops: PlanDim = 0
+    nbytes: PlanDim = 0
+
+    @property
+    def is_static(self) -> bool:
+        return isinstance(self.flops, int) and isinstance(self.nbytes, int)
+
+    def at(self, syms: tuple[int, ...]) -> tuple[int, int]:
+        """Operations and bytes at these sizes."""
+        return evaluate(self.flops, syms), evaluate(self.nbytes, syms)
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One run of the kernel whose key is `kernel`. `args` fit the Signature's params one to one,
     `results` are slots. `nodes[k]` is the graph node that the kernel's ordinal location `nk` stands for; `made[i]` the
@@ -191,6 +208,7 @@ class Launch:
     results: tuple[int, ...]
     nodes: tuple[int, ...] = ()
     made: tuple[int, ...] = ()
+    cost: Cost = Cost()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ as large as they can be.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlirdev.graph import Arg, Graph, Node, Ref
 from mlirdev.plan import HostLaunch, Launch, LaunchArg, Plan, Slot, SlotArg
@@ -138,10 +138,10 @@ def _native_launches(part: NativePart, plan: Plan, slots: list[Slot], slot_of: d
 
     for launch in plan.launches:
         assert isinstance(launch, Launch), "a native part's plan launches kernels only"
-        yield Launch(
-            launch.kernel,
-            tuple(map(arg, launch.args)),
-            tuple(moved[r] for r in launch.results),
-            tuple(part.nodes[n] for n in launch.nodes),
-            tuple(part.nodes[n] if n >= 0 else n for n in launch.made),
+        yield replace(
+            launch,
+            args=tuple(map(arg, launch.args)),
+            results=tuple(moved[r] for r in launch.results),
+            nodes=tuple(part.nodes[n] for n in launch.nodes),
+            made=tuple(part.nodes[n] if n >= 0 else n for n in launch.made),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,13 +10,14 @@ from mlirdev.events import Observer, Observers, no_observer
 from mlirdev.logs import logs_passes
 from mlirdev.options import options
 
-# The folder of the record that is being made; "" where none is. `explore/` sets it.
-_record = [""]
+# Says the folder of the record that is being made; "" where none is. `explore/` sets it.
+_record: list[Callable[[], str]] = []
 
 
-def record_to(folder: str) -> None:
-    """Let compiles from now on write their passes to the record in this folder; "" ends it."""
-    _record[0] = folder
+def record_to(folder: Callable[[], str] | None) -> None:
+    """Let compiles from now on write their passes to the record in the folder that this says when the first of them
+    begins; None ends it."""
+    _record[:] = [folder] if folder else []
 
 
 @dataclass(frozen=True)
@@ -50,4 +52,4 @@ NOBODY = Watch()
 
 def watch_now() -> Watch:
     """Who looks, as the options and the recording have it."""
-    return Watch(options.dump, _record[0], logs_passes())
+    return Watch(options.dump, _record[0]() if _record else "", logs_passes())

@@ -6,7 +6,7 @@ from mlirdev import events, schema
 from mlirdev.compiler import Executable
 from mlirdev.compiler.partition import NativePart, split
 from mlirdev.graph import TensorSpec
-from mlirdev.plan import BufferParam, HostLaunch, Launch, Plan, Signature, Slot, SlotArg
+from mlirdev.plan import BufferParam, Cost, HostLaunch, Launch, Plan, Signature, Slot, SlotArg
 
 # Where nobody knows.
 NOWHERE = schema.Place("(unknown)", 0)
@@ -83,15 +83,21 @@ def _launch(launch: Launch | HostLaunch, names: dict[str, str]) -> schema.PlanLa
 def kernel_lines(executable: Executable) -> list[schema.Kernel]:
     """A graph's kernels, as far as the graph's plan tells."""
     signatures, names = executable.compiled.signatures, executable.compiled.names
+    costs = {launch.kernel: launch.cost for launch in executable.plan.launches if isinstance(launch, Launch)}
     return [
-        schema.Kernel(
-            name=names[key],
-            key=key,
-            type=names[key].rpartition("-")[0],
-            signature=signature_text(signatures[key]),
-        )
-        for key in executable.plan.kernels
+        schema.Kernel(names[key], key, names[key].rpartition("-")[0], signature_text(signatures[key]), *static(cost))
+        for key, cost in costs.items()
     ]
+
+
+def static(cost: Cost) -> tuple[int, int]:
+    """Operations and bytes of each launch; zeros where they depend on its sizes."""
+    return cost.at(()) if cost.is_static else (0, 0)
+
+
+def dynamic(cost: Cost, syms: tuple[int, ...]) -> tuple[int, int]:
+    """Operations and bytes of a launch with these sizes; zeros where all have the same."""
+    return (0, 0) if cost.is_static else cost.at(syms)
 
 
 def signature_text(signature: Signature) -> str:

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from mlirdev import events, schema
 from mlirdev.compiler import Executable, executables
 from mlirdev.explore import described
 from mlirdev.explore.described import NOWHERE, place
+from mlirdev.explore.failures import failure_line
 from mlirdev.guards import EXPLICIT_SYNCS
 from mlirdev.plan import HostLaunch, Launch, SlotArg
 from mlirdev.runtime import timeline
@@ -49,10 +51,12 @@ class _Here(threading.local):
 
 
 class Recorder:
-    """Turns what is told into lines. `begin` is the record's, of time.perf_counter(); `seconds` is what it took."""
+    """Turns what is told into lines. `begin` is the record's, of time.perf_counter(); `folder` is where passes are
+    kept; `seconds` is what it took."""
 
-    def __init__(self, write: Callable[[schema.AnyLine], None], begin: float) -> None:
+    def __init__(self, write: Callable[[schema.AnyLine], None], folder: Path, begin: float) -> None:
         self._write = write
+        self._folder = folder
         self._begin = begin
         self._lock = threading.RLock()
         self._here = _Here()
@@ -153,6 +157,10 @@ class Recorder:
     def _fell_back(self, event: events.Fallback) -> None:
         self._write(schema.Fallback(event.op, event.cause, event.reason, self.now(), self._place(event.where)))
 
+    def _compile_failed(self, event: events.CompileFailed) -> None:
+        if event.owner and event.error is not None:
+            self._write(failure_line(self._folder, event.owner, event.error, event.reproducer))
+
     # --- the timeline ----------------------------------------------------------------------------
 
     def _on_timeline(self, happened: timeline.Happened) -> None:
@@ -183,14 +191,18 @@ class Recorder:
         if run is None:
             return
         run.left -= 1
+        kernel = ran.launch if isinstance(ran.launch, Launch) else None
+        flops, nbytes = described.dynamic(kernel.cost, run.enqueued.syms) if kernel else (0, 0)
         line = schema.Launch(
             run=run.number,
             index=ran.index,
             stream=ran.stream,
             at=ran.begin / 1e9 - self._begin,
             seconds=(ran.end - ran.begin) / 1e9,
-            threads=run.enqueued.threads if isinstance(ran.launch, Launch) else 1,
+            threads=run.enqueued.threads if kernel else 1,
             addresses=_addresses(ran.launch, run.enqueued.addresses),
+            flops=flops,
+            nbytes=nbytes,
         )
         if not run.known:
             run.waiting.append(line)
@@ -240,6 +252,7 @@ _HANDLERS: dict[type[events.Event], Callable[[Recorder, Any], None]] = {
     events.KernelCompiled: Recorder._kernel_compiled,
     events.Sync: Recorder._synced,
     events.Fallback: Recorder._fell_back,
+    events.CompileFailed: Recorder._compile_failed,
 }
 
 

@@ -26,8 +26,10 @@ from mlirdev import metrics, schema
 from mlirdev.compiler import watch
 from mlirdev.compiler.again import lower_again
 from mlirdev.errors import OptionError
+from mlirdev.explore.failures import failure_line
 from mlirdev.explore.header import header
 from mlirdev.explore.recorder import Recorder
+from mlirdev.explore.report import write_report
 from mlirdev.options import options
 from mlirdev.runtime.device import drain_devices
 
@@ -54,8 +56,8 @@ class Recording:
         self._flushed = 0.0
         self._owner = os.getpid()
         self._dead = False
-        self.recorder = Recorder(self.write, self._begin)
-        watch.record_to(str(self.folder))
+        self.recorder = Recorder(self.write, self.folder, self._begin)
+        watch.record_to(self.folder_of_passes)
 
     @property
     def is_open(self) -> bool:
@@ -63,28 +65,46 @@ class Recording:
 
     def write(self, line: schema.AnyLine) -> None:
         """Write a line; the first one makes the folder ours."""
-        if self._dead or os.getpid() != self._owner:
-            return
         with self._lock:
+            file = self._opened()
+            if file is None:
+                return
+            now = time.perf_counter()
             try:
-                file = self._file or self._open()
                 file.write(schema.encode(line))
-                now = time.perf_counter()
                 if now - self._flushed > _FLUSH_EVERY_S:
                     self._flushed = now
                     file.flush()
-            except (OSError, BusyError) as error:  # a full disk ends the record, not the program
-                self._dead = True
-                print(f"mlirdev: no more is recorded of this process: {error}", file=sys.stderr)
+            except OSError as error:
+                self._give_up(error)
+
+    def folder_of_passes(self) -> str:
+        """Where compile workers write, now ours; "" where nothing is recorded."""
+        with self._lock:
+            return str(self.folder) if self._opened() else ""
+
+    def _opened(self) -> IO[bytes] | None:
+        """The file, where this process writes the record."""
+        if self._file is None and not self._dead and os.getpid() == self._owner:
+            try:
+                self._file = self._open()
+            except (OSError, BusyError) as error:
+                self._give_up(error)
+        return self._file if os.getpid() == self._owner and not self._dead else None
 
     def _open(self) -> IO[bytes]:
         self.folder.mkdir(parents=True, exist_ok=True)
         file = _locked(self.folder / schema.RECORD_FILE)
         clear_folder(self.folder)
         file.truncate(0)
-        self._file = file
         file.write(schema.encode(header()))
+        file.flush()
         return file
+
+    def _give_up(self, error: Exception) -> None:
+        """A full disk, or a folder that another process has, ends the record, not the program."""
+        self._dead = True
+        print(f"mlirdev: no more is recorded of this process: {error}", file=sys.stderr)
 
     def finish(self, error: str = "") -> bool:
         """Write what is left; whether there is a record."""
@@ -96,7 +116,7 @@ class Recording:
                 self._lower_again()
         except KeyboardInterrupt:
             error = error or "interrupted while kernels that came from a cache were lowered again"
-        watch.record_to("")
+        watch.record_to(None)
         now = time.perf_counter()
         took = self.recorder.seconds + now - start
         self.write(schema.End(now - self._begin, metrics.snapshot(), took, error))
@@ -110,7 +130,10 @@ class Recording:
         kernels = [name for name in recorder.kernels if (self.folder / "kernels" / name).exists()]
         for again in lower_again(list(recorder.graphs.values()), watch.Watch(record=str(self.folder)), graphs, kernels):
             kernel = recorder.kernels.get(again.name)
-            if kernel is None or isinstance(again.back, Exception):
+            if isinstance(again.back, Exception):
+                self.write(failure_line(self.folder, again.owner, again.back))
+                continue
+            if kernel is None:
                 continue
             size, seconds = len(again.back.code), again.back.seconds
             self.write(msgspec.structs.replace(kernel, differs=again.differs, object_bytes=size, seconds=seconds))
@@ -135,12 +158,13 @@ def finish(error: str = "", always: bool = False) -> Path | None:
     atexit.unregister(finish)
     if os.getpid() != recording._owner or not (recording.is_open or always):
         recording.recorder.stop()
-        watch.record_to("")
+        watch.record_to(None)
         return None
     if not recording.finish(error or _last_error()):
         return None
+    page = write_report(recording.folder)
     if not options.quiet:
-        print(f"mlirdev: the record is in {recording.folder}", file=sys.stderr)
+        print(f"mlirdev: the record is in {recording.folder}, its page {page}", file=sys.stderr)
     return recording.folder
 
 

@@ -4,6 +4,7 @@
     Grouping         which ops share a kernel          grouping.py, sizes by dim_trace.py
     order_groups     a topological order, few live bytes   ordering.py
     Outliner         a module per group, deduplicated  outline.py
+    Costs            operations and bytes              cost.py
     read_plan        slots, launches, outputs          here
 
 Reshapes are other shapes of the same slot, slices start further on in it, a returned input is the input's slot, equal
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from torch_mlir import ir
 
 from mlirdev.graph import Graph
+from mlirdev.passes.cost import Costs
 from mlirdev.passes.dim_trace import DimTrace, element_type, nbytes, tensor_shape
 from mlirdev.passes.grouping import Group, Grouping
 from mlirdev.passes.kernel_source import KernelSource
@@ -62,6 +64,7 @@ class _Reader:
         # A Graph tells unsigned from signed, MLIR's signless integers don't.
         inputs = graph.inputs if graph else ()
         self._input_dtypes = {value: spec.dtype for value, spec in zip(self._tensors, inputs, strict=False)}
+        self._costs = Costs(ops, self._trace)
         self._slots: list[Slot] = []
         self._slot_of: dict[ir.Value, int] = {}
 
@@ -85,7 +88,7 @@ class _Reader:
                 for value in made:
                     self._add_slot(value)
             else:
-                launches.append(self._launch(outliner.outline(by_number[number], made)))
+                launches.append(self._launch(by_number[number], outliner.outline(by_number[number], made)))
         outputs = tuple(self._slot_of[self._ops.base(value)] for value in self._ops.returned)
         syms = self._graph.syms if self._graph else 0
         kernels = outliner.sources
@@ -101,7 +104,7 @@ class _Reader:
             self._slots.append(Slot(self._trace.shape(value), dtype))
         return self._slot_of[value]
 
-    def _launch(self, kernel: Outlined) -> Launch:
+    def _launch(self, group: Group, kernel: Outlined) -> Launch:
         outside = kernel.outside
         places = map(self._ops.place, outside.tensors)
         args: list[LaunchArg] = [SlotArg(self._slot_of[base], offset) for base, offset in places]
@@ -109,7 +112,8 @@ class _Reader:
         args += [DimArg(dim) for dim in outside.dims]
         results = tuple(map(self._add_slot, outside.results))
         made = tuple(map(self._node_made, outside.results))
-        return Launch(kernel.source.key, tuple(args), results, kernel.nodes, made)
+        cost = self._costs.of(group, outside.tensors, outside.results)
+        return Launch(kernel.source.key, tuple(args), results, kernel.nodes, made, cost)
 
     def _node_made(self, value: ir.Value) -> int:
         """The graph node whose result a value is: that of its op, if ops of other nodes use it. Else -1."""

@@ -107,7 +107,8 @@ def check_legal(module: ir.Module, pipeline: Pipeline, stage: str) -> None:
     module.operation.walk(visit)
     if left:
         found = ", ".join(f"{count} {name}" for name, count in sorted(left.items()))
-        raise PassError(stage, pipeline.name, f"only {', '.join(pipeline.legal)} may remain, but there is: {found}")
+        may = ", ".join(pipeline.legal)
+        raise PassError(stage, pipeline.name, f"only {may} may remain, but there is: {found}", left)
 
 
 def _merged(steps: tuple[Step, ...]) -> Iterator[Step]:
