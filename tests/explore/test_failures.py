@@ -73,7 +73,8 @@ def test_a_failing_pass_is_in_the_record(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.syspath_prepend(Path(__file__).parent.parent / "compiler")
     pipeline.write_text("steps:\n- pipeline: graph\n- python: crashing_passes:fail\n")
     compiler.forget()
-    options = {"pipeline": f"graph={pipeline}", "explore": str(tmp_path / "out"), "quiet": True, "fallback": "allow"}
+    options = {"pipeline": f"graph={pipeline}", "explore": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
+    options |= {"quiet": True, "fallback": "allow"}
     with mlirdev.options.override(**options), pytest.warns(CompileWarning):
         assert (torch.ones(3, device="mlirdev") * 3 + 1).sum().item() == 12
     record = load_record(tmp_path / "out")
