@@ -12,7 +12,7 @@ import mlirdev
 from mlirdev import compiler
 from mlirdev.cli import run
 from mlirdev.compiler.driver import CompileWarning
-from mlirdev.compiler.pool import WorkerDied
+from mlirdev.compiler.pool import WorkerDied, pool
 from mlirdev.errors import PassError
 from mlirdev.events import ComingPass, announce
 from mlirdev.explore.failures import failure_line
@@ -73,6 +73,7 @@ def test_a_failing_pass_is_in_the_record(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.syspath_prepend(Path(__file__).parent.parent / "compiler")
     pipeline.write_text("steps:\n- pipeline: graph\n- python: crashing_passes:fail\n")
     compiler.forget()
+    pool.close()  # new workers have the path
     options = {"pipeline": f"graph={pipeline}", "explore": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
     options |= {"quiet": True, "fallback": "allow"}
     with mlirdev.options.override(**options), pytest.warns(CompileWarning):
