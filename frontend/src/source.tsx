@@ -54,6 +54,8 @@ interface BodyProps {
 
 /** What is picked: lines of the program, or nodes by way of a line of IR. `said` is why a line leads nowhere. */
 interface Picked {
+  /** The lines that the address asked for then. */
+  asked: string;
   nodes: Nodes;
   lines: readonly number[];
   said?: string;
@@ -67,8 +69,15 @@ function Body({ file, sources, relation, route }: BodyProps): JSX.Element {
   const [picked, setPicked] = useState<Picked>(() => ofLines(relation, file, asked));
   const [kernel, setKernel] = useState(route.query.kernel ?? "");
   const [launch, setLaunch] = useState("");
-  useEffect(() => setPicked(ofLines(relation, file, asked)), [asked]);
-  useEffect(() => setLaunch(""), [picked.nodes, kernel]);
+  // A launch belongs to what was picked with it.
+  const pick = (to: Picked, of = kernel): void => {
+    setPicked(to);
+    setKernel(of);
+    setLaunch("");
+  };
+  useEffect(() => {
+    if (picked.asked !== asked) pick(ofLines(relation, file, asked));
+  }, [asked]);
 
   const all = useMemo(() => relation.usesOf(picked.nodes), [picked]);
   const kernels = [...new Set(all.map((use) => use.kernel).filter(Boolean))];
@@ -84,11 +93,13 @@ function Body({ file, sources, relation, route }: BodyProps): JSX.Element {
   const onPython = (line: number, isAdded: boolean): void => {
     const before = isAdded ? picked.lines : [];
     const now = before.includes(line) ? before.filter((one) => one !== line) : [...before, line];
-    go(href("source", [file], { line: now.sort((a, b) => a - b).join(",") }), true);
+    const all = now.sort((a, b) => a - b).join(",");
+    pick(ofLines(relation, file, all));
+    go(href("source", [file], { line: all }), true);
   };
   const onIr = (found: ReadonlySet<number> | null, nodesOfThem: (found: ReadonlySet<number>) => Nodes): void => {
-    setKernel(shownKernel);
-    setPicked(found?.size ? ofNodes(relation, file, nodesOfThem(found)) : { ...picked, said: found ? NO_ORIGIN : NO_OP });
+    if (found?.size) pick({ ...ofNodes(relation, file, nodesOfThem(found)), asked }, shownKernel);
+    else setPicked({ ...picked, said: found ? NO_ORIGIN : NO_OP });
   };
   const onGraph = (found: ReadonlySet<number> | null): void => onIr(found, (own) => new Map([[graph, own]]));
   const onKernel = (found: ReadonlySet<number> | null): void =>
@@ -101,7 +112,7 @@ function Body({ file, sources, relation, route }: BodyProps): JSX.Element {
         {...{ file, sources, relation, picked, nodes, all, kernels, uses, use }}
         kernel={shownKernel}
         graph={graph}
-        onKernel={setKernel}
+        onKernel={(name) => pick(picked, name)}
         onLaunch={setLaunch}
       />
       <div class="python">
@@ -120,10 +131,10 @@ function Body({ file, sources, relation, route }: BodyProps): JSX.Element {
 function ofLines(relation: Relation, file: string, asked: string): Picked {
   const lines = asked.split(",").map(Number).filter((line) => line > 0);
   const nodes = relation.nodesAt(file, new Set(lines));
-  return { nodes, lines, ...(lines.length && !sizeOf(nodes) ? { said: "this line recorded nothing" } : {}) };
+  return { asked, nodes, lines, ...(lines.length && !sizeOf(nodes) ? { said: "this line recorded nothing" } : {}) };
 }
 
-function ofNodes(relation: Relation, file: string, nodes: Nodes): Picked {
+function ofNodes(relation: Relation, file: string, nodes: Nodes): Omit<Picked, "asked"> {
   if (relation.linesOf(file, nodes).length) return { nodes, lines: [] };
   const places = [...relation.spotsOf(nodes)].map((spot) => `${spot.file}:${spot.line}`);
   return { nodes, lines: [], said: places.length ? `it comes from ${places.join(", ")}` : "no line of the program is known for it" };

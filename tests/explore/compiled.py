@@ -8,6 +8,7 @@ from pathlib import Path
 from mlirdev import schema
 from mlirdev.compiler import stages
 from mlirdev.dump import SUFFIXES, slug
+from mlirdev.explore.irtext import language_of, op_counts
 from mlirdev.explore.record import Record
 from mlirdev.graph import Graph
 from mlirdev.graph_text import parse_graph
@@ -37,7 +38,8 @@ class StageFiles:
         file = f"{number:03d}-{stage}-{slug(name)}{SUFFIXES.get(stage, '.mlir')}"
         (self._record.folder / self._owner / file).write_text(text)
         changed, self._text = text != self._text, text
-        self._passes.append(schema.Pass(self._owner, number, stage, name, file, changed=changed))
+        ops = op_counts(text, language_of(file))
+        self._passes.append(schema.Pass(self._owner, number, stage, name, file, changed=changed, ops=ops))
 
 
 def record_of(folder: Path, *texts: str) -> Record:
@@ -77,3 +79,15 @@ def _launch_line(launch: Launch | HostLaunch, keys: dict[str, str]) -> schema.Pl
     if isinstance(launch, HostLaunch):
         return schema.PlanLaunch("", [launch.node], [], [])
     return schema.PlanLaunch(keys[launch.kernel], list(launch.nodes), [], list(launch.results))
+
+
+def save(record: Record) -> Path:
+    """Write the record's lines beside its stages; its folder."""
+    lines: list[schema.AnyLine] = [record.header, *record.graphs.values(), *record.kernels.values()]
+    lines += [*record.lines.values(), *record.runs.values(), *record.launches]
+    lines += [schema.Source(file, text) for file, text in record.sources.items()]
+    lines.append(schema.End(1.0, {}))
+    (record.folder / schema.RECORD_FILE).write_bytes(b"".join(map(schema.encode, lines)))
+    for owner, passes in record.passes.items():
+        (record.folder / owner / schema.PASSES_FILE).write_bytes(b"".join(map(schema.encode, passes)))
+    return record.folder
