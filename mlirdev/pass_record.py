@@ -7,7 +7,9 @@ which pass was next.
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -31,10 +33,13 @@ _MLIR_OPS = re.compile(r'^ *(?:%[\w:]+(?:, %[\w:]+)* = )?"?([a-z_]\w*(?:\.\w+)+)
 
 
 class PassRecorder(DumpObserver):
-    """An Observer that writes to `folder/owner/`; see the module's docstring."""
+    """An Observer that writes to `folder/owner/`; see the module's docstring. Times are told from `begin` on, of
+    time.perf_counter(), whose clock is the same in all processes."""
 
-    def __init__(self, folder: Path, owner: str) -> None:
+    def __init__(self, folder: Path, owner: str, begin: float = 0.0) -> None:
         super().__init__(folder, owner)
+        self._begin = begin
+        self._at = 0.0
         self._owner = owner
         self._last = ("", "")  # a text and its file
         self._passes = self._folder / schema.PASSES_FILE
@@ -43,10 +48,12 @@ class PassRecorder(DumpObserver):
     def begin(
         self, stage: str, coming: tuple[ComingPass, ...], legal: tuple[str, ...], text: Callable[[], str]
     ) -> None:
+        self._at = time.perf_counter() - self._begin
         with compile_time.apart("watching"):
             super().begin(stage, coming, legal, text)
 
     def __call__(self, stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
+        self._at = time.perf_counter() - self._begin - seconds
         with compile_time.apart("watching"):
             super().__call__(stage, pass_name, text, seconds)
 
@@ -69,6 +76,8 @@ class PassRecorder(DumpObserver):
             ops=op_counts(stage, text),
             nbytes=len(text),
             elided=len(text) > MAX_BYTES or ELIDED in text,
+            at=self._at,
+            worker=os.getpid(),
         )
         with self._passes.open("ab") as lines:
             lines.write(schema.encode(line))

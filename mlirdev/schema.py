@@ -40,7 +40,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 
 class Header(_Line, frozen=True):
     """The first line: what ran, with what. `peak_gflops` and `peak_gbps` are the machine's, against which utilisation
-    is told (0: not known)."""
+    is told (0: not known); they are measured at the end, and then a second header takes the place of the first."""
 
     version: int
     argv: list[str]
@@ -128,7 +128,8 @@ class Kernel(_Line, frozen=True):
 
 class Pass(_Line, frozen=True):
     """The IR after a pass, or with index 0 of a stage before its first (`name` is then "input"). `owner` is
-    "graphs/NAME" or "kernels/NAME", `file` lies in that folder; `ops` counts ops by name."""
+    "graphs/NAME" or "kernels/NAME", `file` lies in that folder; `ops` counts ops by name. `worker` is the process in
+    which it ran."""
 
     owner: str
     index: int
@@ -140,6 +141,8 @@ class Pass(_Line, frozen=True):
     ops: dict[str, int] = {}
     nbytes: int = 0
     elided: bool = False
+    at: float = 0.0
+    worker: int = 0
 
 
 class Failure(_Line, frozen=True):

@@ -10,22 +10,23 @@ from mlirdev.events import Observer, Observers, no_observer
 from mlirdev.logs import logs_passes
 from mlirdev.options import options
 
-# Says the folder of the record that is being made; "" where none is. `explore/` sets it.
-_record: list[Callable[[], str]] = []
+# Says where the passes of the record that is being made go; `explore/` sets it.
+_record: list[Callable[[], tuple[str, float]]] = []
 
 
-def record_to(folder: Callable[[], str] | None) -> None:
-    """Let compiles from now on write their passes to the record in the folder that this says when the first of them
-    begins; None ends it."""
+def record_to(folder: Callable[[], tuple[str, float]] | None) -> None:
+    """Let compiles from now on write their passes to the record in the folder ("": to none) that this says when the
+    first of them begins, with the record's begin, of time.perf_counter(); None ends it."""
     _record[:] = [folder] if folder else []
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Folders to write to, "" for none; `log` asks for a line a pass."""
+    """Folders to write to, "" for none; `log` asks for a line a pass. `begin` is when the record began."""
 
     dump: str = ""
     record: str = ""
+    begin: float = 0.0
     log: bool = False
 
     def observer(self, name: str, owner: str, first: Observer | None = None) -> Observer:
@@ -39,7 +40,7 @@ class Watch:
         if self.record:
             from mlirdev.pass_record import PassRecorder
 
-            observers.append(PassRecorder(Path(self.record), owner))
+            observers.append(PassRecorder(Path(self.record), owner, self.begin))
         if self.log:
             from mlirdev.logs import pass_log
 
@@ -52,4 +53,5 @@ NOBODY = Watch()
 
 def watch_now() -> Watch:
     """Who looks, as the options and the recording have it."""
-    return Watch(options.dump, _record[0]() if _record else "", logs_passes())
+    folder, begin = _record[0]() if _record else ("", 0.0)
+    return Watch(options.dump, folder, begin, logs_passes())

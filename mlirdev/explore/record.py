@@ -150,6 +150,8 @@ def _add(record: Record, line: schema.AnyLine) -> None:
         record.passes.setdefault(line.owner, []).append(line)
     elif isinstance(line, schema.Source):
         record.sources[line.file] = line.text
+    elif isinstance(line, schema.Header):
+        record.header = line
     elif isinstance(line, schema.End):
         record.end = line
 

@@ -28,14 +28,17 @@ from mlirdev.compiler.again import lower_again
 from mlirdev.errors import OptionError
 from mlirdev.explore.failures import failure_line
 from mlirdev.explore.header import header
+from mlirdev.explore.peaks import peaks
+from mlirdev.explore.record import load_record
 from mlirdev.explore.recorder import Recorder
-from mlirdev.explore.report import write_report
+from mlirdev.explore.report import REPORT_FILE, write_report
+from mlirdev.explore.trace import TRACE_FILE, write_trace
 from mlirdev.options import options
 from mlirdev.runtime.device import drain_devices
 
 _FLUSH_EVERY_S = 0.25
 _FOLDERS = ("graphs", "kernels")
-_FILES = (schema.RECORD_FILE, "trace.json", "report.html")
+_FILES = (schema.RECORD_FILE, TRACE_FILE, REPORT_FILE)
 
 _current: list[Recording] = []
 
@@ -78,10 +81,10 @@ class Recording:
             except OSError as error:
                 self._give_up(error)
 
-    def folder_of_passes(self) -> str:
-        """Where compile workers write, now ours; "" where nothing is recorded."""
+    def folder_of_passes(self) -> tuple[str, float]:
+        """Where compile workers write, now ours ("" where nothing is recorded), and the record's begin."""
         with self._lock:
-            return str(self.folder) if self._opened() else ""
+            return str(self.folder) if self._opened() else "", self._begin
 
     def _opened(self) -> IO[bytes] | None:
         """The file, where this process writes the record."""
@@ -97,7 +100,8 @@ class Recording:
         file = _locked(self.folder / schema.RECORD_FILE)
         clear_folder(self.folder)
         file.truncate(0)
-        file.write(schema.encode(header()))
+        self._header = header()
+        file.write(schema.encode(self._header))
         file.flush()
         return file
 
@@ -114,6 +118,7 @@ class Recording:
         try:
             if self.is_open:
                 self._lower_again()
+                self._measure()
         except KeyboardInterrupt:
             error = error or "interrupted while kernels that came from a cache were lowered again"
         watch.record_to(None)
@@ -124,11 +129,18 @@ class Recording:
             self._file.close()
         return not self._dead
 
+    def _measure(self) -> None:
+        """Write the header once more, with the machine's peaks."""
+        first = self._header
+        best = peaks(first.processor, first.threads)
+        self.write(msgspec.structs.replace(first, peak_gflops=best.gflops, peak_gbps=best.gbps))
+
     def _lower_again(self) -> None:
         recorder = self.recorder
         graphs = [name for name in recorder.graphs if (self.folder / "graphs" / name).exists()]
         kernels = [name for name in recorder.kernels if (self.folder / "kernels" / name).exists()]
-        for again in lower_again(list(recorder.graphs.values()), watch.Watch(record=str(self.folder)), graphs, kernels):
+        observers = watch.Watch(record=str(self.folder), begin=self._begin)
+        for again in lower_again(list(recorder.graphs.values()), observers, graphs, kernels):
             kernel = recorder.kernels.get(again.name)
             if isinstance(again.back, Exception):
                 self.write(failure_line(self.folder, again.owner, again.back))
@@ -162,6 +174,7 @@ def finish(error: str = "", always: bool = False) -> Path | None:
         return None
     if not recording.finish(error or _last_error()):
         return None
+    write_trace(load_record(recording.folder))
     page = write_report(recording.folder)
     if not options.quiet:
         print(f"mlirdev: the record is in {recording.folder}, its page {page}", file=sys.stderr)

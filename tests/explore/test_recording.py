@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -89,6 +90,25 @@ def test_copies_memory_and_waits_are_there(record: Record) -> None:
     assert max(memory.allocated for memory in record.memory) >= 7 * 6 * 4
     assert record.end is not None
     assert record.end.recording_s > 0
+
+
+def test_work_is_counted_and_the_header_knows_the_peaks(record: Record) -> None:
+    (contraction,) = (kernel for kernel in record.kernels.values() if kernel.type == "contraction")
+    assert contraction.flops >= 2 * 7 * 7 * 6
+    assert contraction.nbytes >= 4 * (7 * 6 + 7 * 7)
+    assert (record.header.peak_gflops, record.header.peak_gbps) == (100.0, 10.0)
+
+
+def test_the_trace_has_runs_launches_passes_copies_and_memory(record: Record) -> None:
+    events = json.loads((record.folder / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert {span["cat"] for span in spans} == {"record", "launch", "pass", "kernel", "copy", "wait"}
+    assert sum(span["cat"] == "kernel" for span in spans) == len(record.launches)
+    assert {event["id"] for event in events if event["ph"] == "f"} == {0, 1}
+    assert any(event["ph"] == "C" for event in events)
+    tracks = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
+    assert {(span["pid"], span["tid"]) for span in spans} == tracks
+    assert all(span["ts"] >= 0 and span["dur"] >= 0 for span in spans)
 
 
 def test_a_second_record_has_the_same_files_and_reads_from_the_cache(record: Record, tmp_path: Path) -> None:
