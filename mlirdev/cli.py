@@ -14,7 +14,7 @@ import click
 from mlirdev.errors import MlirdevError, OptionError
 
 # The commands in the order in which `mlirdev --help` shows them.
-COMMANDS = ("run", "show", "diff", "opt", "compile", "bisect", "repro", "target", "env", "doctor")
+COMMANDS = ("run", "show", "diff", "opt", "compile", "bisect", "reduce", "repro", "target", "env", "doctor")
 
 
 class Commands(click.Group):

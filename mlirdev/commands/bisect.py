@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mlirdev.errors import OptionError
+from mlirdev.commands.failing_script import failing_part
 from mlirdev.options import options
 
 if TYPE_CHECKING:
     from mlirdev.explore.bisect import Verdict
     from mlirdev.explore.subject import Subject
-
-# What a program's standard error says where a kernel is wrong or couldn't be compiled.
-_REPRODUCER = re.compile(r"mlirdev (?:bisect|repro) (\S+)")
 
 
 @click.command(name="bisect", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -53,30 +46,12 @@ def command(
             setattr(options, name, value)
     path = Path(subject)
     if path.suffix == ".py":
-        found = _failing_part(path, args)
+        found = failing_part(path, args)
         if found is None:
             click.echo(f"every kernel of {subject} is right")
             return 0
         path = found
     return _bisect(path, output, linear, as_json, verbose)
-
-
-def _failing_part(script: Path, args: tuple[str, ...]) -> Path | None:
-    """Run a script until a kernel is wrong: the reproducer that was written, if one is."""
-    environment = {**os.environ, "MLIRDEV_VERIFY": "error", "MLIRDEV_TARGET": options.target}
-    if options.pipeline:
-        environment["MLIRDEV_PIPELINE"] = options.pipeline
-    done = subprocess.run(
-        [sys.executable, "-m", "mlirdev", "run", str(script), *args], stderr=subprocess.PIPE, text=True, env=environment
-    )
-    match = _REPRODUCER.search(done.stderr)
-    if match is not None:
-        click.echo(done.stderr.strip().splitlines()[-1], err=True)
-        return Path(match[1])
-    if done.returncode:
-        click.echo(done.stderr, err=True, nl=False)
-        raise OptionError(f"{script} ended with exit code {done.returncode}, and not because a kernel is wrong")
-    return None
 
 
 def _bisect(path: Path, output: str | None, linear: bool, as_json: bool, verbose: bool) -> int:

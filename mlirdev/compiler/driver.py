@@ -22,7 +22,7 @@ from mlirdev.compiler import cache, overrides, reproducer, verdicts
 from mlirdev.compiler.chosen import needs_this_process
 from mlirdev.compiler.fingerprint import kernel_key
 from mlirdev.compiler.jobs import BackJob, FrontJob, Job, Override, ProbeJob
-from mlirdev.compiler.partition import NativePart, Part, join, single_node, split
+from mlirdev.compiler.partition import NativePart, Part, join, single_node, split, subgraph
 from mlirdev.compiler.pool import WorkerDied, pool
 from mlirdev.compiler.stages import Back, Front, Refused
 from mlirdev.compiler.watch import Watch, watch_now
@@ -139,7 +139,7 @@ class Compilation:
             self.host.update({nodes[n]: error.reason for n in error.nodes})
             if error.nodes:
                 return
-        self._report(job, error)
+        self._report(job, error, subgraph(graph, nodes).graph if whole else None)
         alone = [single_node(graph, n) for n in (nodes if whole else range(len(graph.nodes)))]
         probes = list(dict.fromkeys(alone))
         failed = {
@@ -152,9 +152,9 @@ class Compilation:
         guilty = {n: failed[probe] for n, probe in zip(nodes, alone, strict=True) if probe in failed}
         self.host.update(guilty or dict.fromkeys(nodes, _one_line(error)))
 
-    def _report(self, job: Job, error: Exception) -> None:
+    def _report(self, job: Job, error: Exception, part: Graph | None) -> None:
         self.failed = True
-        folder = reproducer.write(job, error)
+        folder = reproducer.write(job, error, part)
         if isinstance(error, WorkerDied):
             emit(WorkerLost(graph=self.name, reproducer=folder))
         emit(CompileFailed(owner=job.owner, error=error, reproducer=folder))

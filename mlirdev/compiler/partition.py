@@ -8,7 +8,7 @@ as large as they can be.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mlirdev.graph import Arg, Graph, Node, Ref
@@ -78,6 +78,11 @@ def join(graph: Graph, parts: Iterable[Part], plans: Mapping[int, Plan]) -> Plan
 def single_node(graph: Graph, position: int) -> Graph:
     """The graph of this node alone, for probing and for verdicts that hold wherever the node occurs."""
     return _native_part(graph, [position]).graph
+
+
+def subgraph(graph: Graph, nodes: Sequence[int]) -> NativePart:
+    """The nodes at these positions, in order, as a graph; what they read from others becomes its inputs."""
+    return _native_part(graph, sorted(nodes))
 
 
 def _producers(graph: Graph) -> dict[int, int]:

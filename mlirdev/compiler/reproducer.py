@@ -1,6 +1,6 @@
 """A reproducer: a folder of text that says how a graph or a kernel fails, here and on another machine.
 
-    graph.txt or kernel.mlir   what was compiled, as text that parses again
+    graph.txt or kernel.mlir   what was compiled, as text that parses again; beside a kernel: what it computes
     job.json                   which of the two, the kernel's signature, how it failed, scalars
     target.json                the target as it was resolved; pipelines/ has those that aren't built in
     inputs.npz                 the inputs' bytes, where values matter (numpy's format, without pickles)
@@ -48,7 +48,8 @@ Failure = Literal["crash", "wrong", "error", "slow"]
 @dataclass(frozen=True)
 class Reproducer:
     """What a folder holds. `inputs` are the graph's inputs as bytes, empty where any will do; `scalars` those of the
-    graph; `lines` the places in the user's program that its nodes come from, as far as they are known."""
+    graph; `lines` the places in the user's program that its nodes come from, as far as they are known; `part` the nodes
+    that a kernel computes, as a graph."""
 
     subject: Graph | KernelSource
     target: Target
@@ -58,17 +59,19 @@ class Reproducer:
     inputs: tuple[bytes, ...] = ()
     scalars: tuple[float | int | bool, ...] = ()
     lines: dict[int, str] = field(default_factory=dict)
+    part: Graph | None = None
 
 
 # --- writing --------------------------------------------------------------------------------------
 
 
-def write(job: Job, error: BaseException) -> str:
-    """Write the folder of a compile job that failed beside the cache; its path, or "" where nothing can be written."""
+def write(job: Job, error: BaseException, part: Graph | None = None) -> str:
+    """Write the folder of a compile job that failed beside the cache; its path, or "" where nothing can be written.
+    `part` is what a kernel computes."""
     subject = job.source if isinstance(job, BackJob) else job.graph
     crashed = type(error).__name__ == "WorkerDied"
     text = f"{type(error).__name__}: {error}"
-    return keep(Reproducer(subject, job.target, job.name, "crash" if crashed else "error", text))
+    return keep(Reproducer(subject, job.target, job.name, "crash" if crashed else "error", text, part=part))
 
 
 def keep(reproducer: Reproducer) -> str:
@@ -87,6 +90,8 @@ def save(reproducer: Reproducer, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     subject = reproducer.subject
     (folder / ("graph.txt" if isinstance(subject, Graph) else "kernel.mlir")).write_text(text_of(subject))
+    if reproducer.part is not None:
+        (folder / "graph.txt").write_text(text_of(reproducer.part))
     (folder / "job.json").write_text(json.dumps(_described(reproducer), indent=1) + "\n")
     target = structs.replace(reproducer.target, pipelines=_kept_pipelines(reproducer.target, folder))
     (folder / "target.json").write_bytes(msgspec.json.format(msgspec.json.encode(target), indent=1) + b"\n")
@@ -182,6 +187,7 @@ def load(folder: Path) -> Reproducer:
             error=error,
             inputs=_inputs(folder),
             scalars=tuple(described["scalars"]),
+            part=_part(folder, described),
             lines={int(node): line for node, line in described["lines"].items()},
         )
     except (OSError, KeyError, TypeError, ValueError) as error:
@@ -233,6 +239,11 @@ def _subject(folder: Path, described: dict[str, Any]) -> Graph | KernelSource:
     results = tuple(p for p in map(_param, kernel["results"]) if isinstance(p, BufferParam))
     signature = Signature(params, results, tuple(kernel["dims"]))
     return KernelSource(kernel["key"], kernel["kind"], (folder / "kernel.mlir").read_text(), signature)
+
+
+def _part(folder: Path, described: dict[str, Any]) -> Graph | None:
+    path = folder / "graph.txt"
+    return parse_graph(path.read_text(), str(path)) if "kernel" in described and path.exists() else None
 
 
 def _param(text: str) -> Param:

@@ -25,9 +25,9 @@ from mlirdev.dtypes import DType
 from mlirdev.dump import bare_name
 from mlirdev.errors import LoweringError, OptionError, PassError
 from mlirdev.explore.compare import EPS, difference
-from mlirdev.explore.plain_plan import PlainPlan
+from mlirdev.explore.plain_plan import PlainPlan, sizes_of
 from mlirdev.explore.stops import Stop, read_stops
-from mlirdev.explore.subject import Subject, count_of, native_parts, signature_of, spec_of
+from mlirdev.explore.subject import Subject, native_parts, signature_of, spec_of
 from mlirdev.explore.tail import Ran, TailJob
 from mlirdev.graph import TensorSpec
 from mlirdev.lazy.reference import array_of, tensor_of
@@ -113,14 +113,14 @@ def bisect(subject: Subject, folder: Path, linear: bool, tell: Tell) -> Verdict 
     if isinstance(subject.what, KernelSource):
         specs = [spec_of(result) for result in subject.what.signature.results]
         return _bisect_kernel(_Kernel(subject.what, subject.name, subject.params, specs, ()), subject.target, how)
-    verdicts = (_bisect_part(part, nodes, how) for part, nodes in native_parts(subject, _host_nodes(subject)))
+    verdicts = (_bisect_part(part, nodes, how) for part, nodes in native_parts(subject, host_nodes(subject)))
     return next((verdict for verdict in verdicts if verdict is not None), None)
 
 
 # --- a graph --------------------------------------------------------------------------------------
 
 
-def _host_nodes(subject: Subject) -> frozenset[int]:
+def host_nodes(subject: Subject) -> frozenset[int]:
     """The nodes that no kernel can be made of."""
     host: set[int] = set()
     while True:
@@ -139,7 +139,7 @@ def _bisect_part(part: Subject, nodes: tuple[int, ...], how: _How) -> Verdict | 
     graph = part.graph
     front = _done(FrontJob(graph, part.target, part.name, Watch(str(how.folder))))
     stops = read_stops(how.folder / part.name)
-    sizes = _sizes([graph.specs[v] for v in graph.outputs])
+    sizes = sizes_of([graph.specs[v] for v in graph.outputs])
 
     def job(stop: Stop) -> TailJob:
         rest = ",".join(step.text for step in stop.rest) if stop.stage in ("torch", "linalg") else ""
@@ -159,7 +159,7 @@ def _bisect_part(part: Subject, nodes: tuple[int, ...], how: _How) -> Verdict | 
 def _bisect_forming(front: Front, part: Subject, nodes: tuple[int, ...], how: _How) -> Verdict | None:
     """The kernels of a graph whose IR is right up to where they are formed from it: plain ones together, then each as
     it is compiled."""
-    plan = PlainPlan(front, part)
+    plan = PlainPlan(front, part.inputs, part.scalars)
     kernels: dict[str, _Kernel] = {}
     for launch, source, params in plan.launches():
         name = f"{part.name}-{source.kind}-{source.key[:8]}"
@@ -193,7 +193,7 @@ class _Kernel:
 
     def plain_job(self, target: Target) -> TailJob:
         signature = self.source.signature
-        return TailJob(self.source.text, "kernel", signature, self.params, _sizes(self.results), target)
+        return TailJob(self.source.text, "kernel", signature, self.params, sizes_of(self.results), target)
 
 
 def _bisect_kernel(kernel: _Kernel, target: Target, how: _How) -> Verdict | None:
@@ -278,7 +278,3 @@ def _failed_pass(name: str, error: object, stops: list[Stop], nodes: tuple[int, 
         return Verdict(name, error.stage, error.pass_name, what, last.path, nodes=nodes)
     coming = last.rest[0].text if last.rest else f"what follows {bare_name(last.pass_name)}"
     return Verdict(name, last.stage, coming, what, last.path, nodes=nodes)
-
-
-def _sizes(specs: Sequence[TensorSpec]) -> tuple[int, ...]:
-    return tuple(count_of(spec) * spec.dtype.itemsize for spec in specs)

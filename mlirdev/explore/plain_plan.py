@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mlirdev.compiler.stages import Front
-from mlirdev.explore.subject import Subject, count_of, scalar_bytes
 from mlirdev.graph import TensorSpec
 from mlirdev.passes.kernel_source import KernelSource
 from mlirdev.plan import BufferParam, Launch, LaunchArg, Param, ScalarArg, SlotArg, evaluate
 
+Scalar = float | int | bool
+
 
 class PlainPlan:
-    """The plan of a front of a graph with fixed sizes, on a subject's inputs."""
+    """The plan of a front of a graph with fixed sizes, on inputs of which the bytes are given."""
 
-    def __init__(self, front: Front, subject: Subject) -> None:
+    def __init__(self, front: Front, inputs: Sequence[bytes], scalars: Sequence[Scalar]) -> None:
         self._front = front
-        self._subject = subject
-        self._slots = dict(zip(front.plan.inputs, subject.inputs, strict=True))
+        self._scalars = scalars
+        self._slots = dict(zip(front.plan.inputs, inputs, strict=True))
 
     def launches(self) -> Iterator[tuple[Launch, KernelSource, tuple[bytes, ...]]]:
         """Each launch with its kernel and the bytes of its parameters; what it makes must be stored before the next."""
@@ -42,9 +44,24 @@ class PlainPlan:
 
     def _bytes(self, arg: LaunchArg, param: Param) -> bytes:
         if isinstance(arg, ScalarArg):
-            return scalar_bytes(self._front.plan.scalars[arg.index], self._subject.scalars[arg.index])
+            return scalar_bytes(self._front.plan.scalars[arg.index], self._scalars[arg.index])
         if not isinstance(arg, SlotArg):
             return struct.pack("=q", evaluate(arg.dim, ()))
         assert isinstance(param, BufferParam)
         size = count_of(TensorSpec(tuple(d or 0 for d in param.shape), param.dtype)) * param.dtype.itemsize
         return self._slots.get(arg.slot, b"")[arg.offset : arg.offset + size]
+
+
+def count_of(spec: TensorSpec) -> int:
+    """How many elements a tensor of fixed sizes has."""
+    return math.prod(dim for dim in spec.shape if isinstance(dim, int))
+
+
+def sizes_of(specs: Sequence[TensorSpec]) -> tuple[int, ...]:
+    """The bytes of tensors of fixed sizes."""
+    return tuple(count_of(spec) * spec.dtype.itemsize for spec in specs)
+
+
+def scalar_bytes(kind: str, value: Scalar) -> bytes:
+    """A scalar as kernels read it."""
+    return struct.pack("=d", value) if kind == "float" else struct.pack("=q", int(value))

@@ -5,7 +5,6 @@ It is read from a reproducer, from a dump's folder of a graph or a kernel, or fr
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from mlirdev.compiler import reproducer
 from mlirdev.compiler.partition import NativePart, split
 from mlirdev.errors import OptionError
 from mlirdev.explore.compare import difference, scale_of
+from mlirdev.explore.plain_plan import Scalar, count_of, scalar_bytes
 from mlirdev.graph import Graph, TensorSpec
 from mlirdev.graph_text import parse_graph
 from mlirdev.lazy.reference import Reference, array_of, bytes_of, seeded, tensor_of
@@ -39,7 +39,7 @@ class Subject:
     target: Target
     name: str
     inputs: tuple[bytes, ...]
-    scalars: tuple[float | int | bool, ...] = ()
+    scalars: tuple[Scalar, ...] = ()
     lines: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -102,16 +102,6 @@ class Subject:
         return scale_of(max(numbers, default=0.0), max((a.size for a in floats), default=1), count_of(spec))
 
 
-def count_of(spec: TensorSpec) -> int:
-    """How many elements a tensor of fixed sizes has."""
-    return math.prod(dim for dim in spec.shape if isinstance(dim, int))
-
-
-def scalar_bytes(kind: str, value: float | int | bool) -> bytes:
-    """A scalar as kernels read it."""
-    return struct.pack("=d", value) if kind == "float" else struct.pack("=q", int(value))
-
-
 def signature_of(graph: Graph) -> Signature:
     """How a whole graph is called as one kernel."""
     inputs: list[Param] = [buffer_of(spec) for spec in graph.inputs]
@@ -138,6 +128,14 @@ def load_subject(path: Path, target: Target) -> Subject:
     if path.suffix == ".mlir":
         return _kernel(path, path.stem, "other", target)
     return of_graph(parse_graph(path.read_text(), str(path)), target, path.stem)
+
+
+def load_graph(path: Path, target: Target) -> Subject:
+    """The same, where a kernel won't do: of a kernel's reproducer, the graph that it computes."""
+    if path.is_dir() and reproducer.is_reproducer(path):
+        kept = reproducer.load(path)
+        return of_reproducer(kept if kept.part is None else replace(kept, subject=kept.part, part=None))
+    return load_subject(path, target)
 
 
 def of_reproducer(kept: reproducer.Reproducer) -> Subject:

@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mlirdev.compiler import stages
+from mlirdev.errors import LoweringError
+from mlirdev.explore.plain_plan import PlainPlan, Scalar, sizes_of
+from mlirdev.graph import Graph
 from mlirdev.plan import BUFFER_ALIGNMENT, ERROR_WORD_BYTES, Signature
 from mlirdev.target import Target
 
@@ -81,6 +84,31 @@ class TailJob:
         passes = [self.rest, to_linalg()] if self.stage == "torch" else [self.rest]
         pipeline = ",".join(filter(None, passes))
         return transform_text(self.text, f"builtin.module({pipeline})", target) if pipeline else self.text
+
+
+@dataclass(frozen=True)
+class WholeJob:
+    """A graph of fixed sizes compiled as it would be for a program, and run: the bytes of the outputs."""
+
+    graph: Graph
+    target: Target
+    inputs: tuple[bytes, ...]
+    scalars: tuple[Scalar, ...]
+    name: str = "whole"
+
+    def run(self) -> tuple[bytes, ...]:
+        """Raises LoweringError, PassError."""
+        front = stages.front(self.graph, self.target)
+        if isinstance(front, stages.Refused):
+            raise LoweringError(tuple(front.reasons), "; ".join(dict.fromkeys(front.reasons.values())))
+        plan = PlainPlan(front, self.inputs, self.scalars)
+        kernels = {key: stages.back(source, key, self.target) for key, source in front.kernels.items()}
+        for launch, source, params in plan.launches():
+            back, symbol = kernels[source.key], stages.entry_symbol(source.key)
+            sizes = sizes_of(plan.result_specs(launch))
+            job = TailJob(back.code, "obj", back.signature, params, sizes, self.target, symbol=symbol)
+            plan.store(launch, job.run().results)
+        return tuple(plan.outputs())
 
 
 def _call(address: int, signature: Signature, params: Sequence[bytes], results: Sequence[int]) -> Ran:

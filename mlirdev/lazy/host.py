@@ -83,16 +83,27 @@ def function_of(op: str) -> Callable[..., Any]:
         return OWN_OPS[op]
     namespace, name, overload = op.rsplit(".", 2)
     function: Callable[..., Any] = getattr(getattr(getattr(torch.ops, namespace), name), overload)
-    arguments = function._schema.arguments  # type: ignore[attr-defined]
-    keywords = [a.name for a in arguments if a.kwarg_only]
+    positional, keywords = parameters_of(function)
     if not keywords:
         return function
-    positional = len(arguments) - len(keywords)
 
     def call(*args: Any) -> Any:
         return function(*args[:positional], **dict(zip(keywords, args[positional:], strict=True)))
 
     return call
+
+
+def parameters_of(function: Any) -> tuple[int, list[str]]:
+    """How many parameters of an overload are positional, and the names of the others, which follow."""
+    arguments = function._schema.arguments
+    keywords = [a.name for a in arguments if a.kwarg_only]
+    return len(arguments) - len(keywords), keywords
+
+
+def keywords_of(op: str) -> tuple[int, list[str]]:
+    """The same of an overload of PyTorch's by its full name."""
+    namespace, name, overload = op.rsplit(".", 2)
+    return parameters_of(getattr(getattr(getattr(torch.ops, namespace), name), overload))
 
 
 def flat(answer: object) -> list[Tensor | None]:

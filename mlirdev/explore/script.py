@@ -1,0 +1,112 @@
+"""A graph as a Python program of PyTorch calls on the device: what a person runs to see a failure."""
+
+from __future__ import annotations
+
+from mlirdev.dtypes import DType
+from mlirdev.explore.subject import Subject
+from mlirdev.graph import Arg, Graph, Node, Ref, ScalarRef, Size
+from mlirdev.lazy.host import keywords_of
+
+_TORCH = {
+    DType.f64: "float64",
+    DType.f32: "float32",
+    DType.f16: "float16",
+    DType.bf16: "bfloat16",
+    DType.f8e5m2: "float8_e5m2",
+    DType.f8e4m3fn: "float8_e4m3fn",
+    DType.i64: "int64",
+    DType.i32: "int32",
+    DType.i16: "int16",
+    DType.i8: "int8",
+    DType.u64: "uint64",
+    DType.u32: "uint32",
+    DType.u16: "uint16",
+    DType.u8: "uint8",
+    DType.i1: "bool",
+    DType.c64: "complex64",
+    DType.c128: "complex128",
+}
+
+_HEAD = '''"""{what}
+
+Beside inputs.npz. Run it with MLIRDEV_VERIFY=1 to have each kernel checked.
+"""
+
+import pathlib
+
+import numpy
+import torch
+
+stored = numpy.load(pathlib.Path(__file__).with_name("inputs.npz"))
+
+
+def tensor(name, dtype, *shape):
+    data = bytearray(stored[name].tobytes())
+    return torch.frombuffer(data, dtype=dtype).reshape(shape) if data else torch.empty(shape, dtype=dtype)
+
+
+def results(device):
+'''
+
+
+def is_scriptable(graph: Graph) -> bool:
+    """Whether every node is an operator of PyTorch's."""
+    return not any(node.op.startswith("mlirdev.") for node in graph.nodes)
+
+
+def script_of(subject: Subject, what: str) -> str:
+    """A program that computes the graph on the device and on the CPU and shows where they differ."""
+    graph = subject.graph
+    lines = [
+        f'    v{i} = tensor("input{i}", {_dtype(spec.dtype)}{"".join(f", {d}" for d in spec.shape)}).to(device)'
+        for i, spec in enumerate(graph.inputs)
+    ]
+    for n, node in enumerate(graph.nodes):
+        line = f"  # {subject.lines[n]}" if n in subject.lines else ""
+        lines.append(f"    {_call(subject, n, node)}{line}")
+    returned = ", ".join(f"v{o}" for o in graph.outputs)
+    tail = [
+        f"    return [{returned}]",
+        "",
+        "",
+        'for number, (here, right) in enumerate(zip(results("mlirdev"), results("cpu"))):',
+        "    try:",
+        "        torch.testing.assert_close(here.cpu(), right, equal_nan=True)",
+        '        print(f"result {number} is right")',
+        "    except AssertionError as error:",
+        '        print(f"result {number} is wrong: {error}")',
+        "",
+    ]
+    return _HEAD.format(what=what.replace('"""', "'''")) + "\n".join([*lines, *tail])
+
+
+def _call(subject: Subject, position: int, node: Node) -> str:
+    first = subject.graph.first_result[position]
+    names = ", ".join(f"v{first + i}" for i in range(len(node.results)))
+    namespace, name, overload = node.op.rsplit(".", 2)
+    positional, keywords = keywords_of(node.op)
+    args = [_text(arg, subject) for arg in node.args[:positional]]
+    named = zip(keywords, node.args[positional:], strict=True)
+    args += [f"{key}={_text(arg, subject)}" for key, arg in named if arg is not None]
+    rest = ", *_" if len(node.results) > 1 else ""
+    return f"{names}{rest} = torch.ops.{namespace}.{name}.{overload}({', '.join(args)})"
+
+
+def _text(arg: Arg, subject: Subject) -> str:
+    if isinstance(arg, Ref):
+        return f"v{arg.value}"
+    if isinstance(arg, ScalarRef):
+        return repr(subject.scalars[arg.index])
+    if isinstance(arg, Size):
+        return str(arg.value)
+    if isinstance(arg, DType):
+        return _dtype(arg)
+    if isinstance(arg, tuple):
+        return "[" + ", ".join(_text(a, subject) for a in arg) + "]"
+    if isinstance(arg, float) and (arg != arg or abs(arg) == float("inf")):
+        return f'float("{arg}")'
+    return repr(arg)
+
+
+def _dtype(dtype: DType) -> str:
+    return f"torch.{_TORCH[dtype]}"
