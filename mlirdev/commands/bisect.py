@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -65,10 +65,14 @@ def _bisect(path: Path, output: str | None, linear: bool, as_json: bool, verbose
     folder = Path(output) if output else cache_folder() / "bisect"
     verdict = bisect(subject, folder, linear, lambda line: click.echo(line, err=True) if verbose else None)
     if as_json:
-        click.echo(json.dumps(None if verdict is None else asdict(verdict), indent=2, default=str))
+        click.echo(json.dumps(None if verdict is None else _as_data(verdict, subject), indent=2, default=str))
     else:
         click.echo(_described(verdict, subject, folder))
     return 0 if verdict is None else 1
+
+
+def _as_data(verdict: Verdict, subject: Subject) -> dict[str, Any]:
+    return {**asdict(verdict), "lines": {node: subject.lines[node] for node in verdict.nodes if node in subject.lines}}
 
 
 def _described(verdict: Verdict | None, subject: Subject, folder: Path) -> str:

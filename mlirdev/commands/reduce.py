@@ -128,7 +128,7 @@ def _write(small: Subject, output: Path, original: Outcome | None, slow: float) 
     from mlirdev.explore.failing import outcome_of
     from mlirdev.explore.script import is_scriptable, script_of
 
-    outcome = outcome_of(small, slow) or original
+    outcome = (outcome_of(small, slow) or original) if original else None
     fails, text = (outcome.fails, outcome.text) if outcome else ("error", "as a test of its own says")
     kept = Reproducer(
         subject=small.graph,

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def command(output: str | None, trust: bool, target: str | None, pipeline: str | None, source: str) -> int:
     """Run SOURCE again, in fresh workers. Exit code 1 if it still fails.
 
-    SOURCE is the folder of a reproducer, or one is made of it: a folder that MLIRDEV_DUMP wrote for a graph or a kernel,
-    a file of a graph's text, or a Python script, which is run until something fails.
+    SOURCE is the folder of a reproducer; or one is made of it: a folder that MLIRDEV_DUMP wrote for a graph or a
+    kernel, a file of a graph's text, or a Python script, which is run until something fails.
     """
     for name, value in (("target", target), ("pipeline", pipeline)):
         if value:
@@ -89,7 +89,8 @@ def _run(kept: Reproducer, folder: Path) -> Happened | None:
         return None
     click.echo(f"it fails ({happened.fails}): {happened.text}")
     if happened.last is not None:
-        click.echo(f"  in the pass that comes {happened.last}")
+        coming = f"pass '{happened.last.rest[0].text}'" if happened.last.rest else "what comes"
+        click.echo(f"  in {coming}, {happened.last}")
         command_line = upstream_command(happened.last)
         if command_line is not None:
             click.echo(f"  for a report upstream: {command_line}")

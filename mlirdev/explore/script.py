@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlirdev.described import is_file
 from mlirdev.dtypes import DType
 from mlirdev.explore.subject import Subject
 from mlirdev.graph import Arg, Graph, Node, Ref, ScalarRef, Size
@@ -29,7 +30,7 @@ _TORCH = {
 
 _HEAD = '''"""{what}
 
-Beside inputs.npz. Run it with MLIRDEV_VERIFY=1 to have each kernel checked.
+{command}
 """
 
 import pathlib
@@ -77,7 +78,15 @@ def script_of(subject: Subject, what: str) -> str:
         '        print(f"result {number} is wrong: {error}")',
         "",
     ]
-    return _HEAD.format(what=what.replace('"""', "'''")) + "\n".join([*lines, *tail])
+    head = _HEAD.format(what=what.replace('"""', "'''"), command=_command(subject))
+    return head + "\n".join([*lines, *tail])
+
+
+def _command(subject: Subject) -> str:
+    """How to run the program so that it fails: with the pipelines that the reproducer beside it keeps."""
+    own = [stage for stage, name in subject.target.pipelines.items() if is_file(name)]
+    pipelines = ",".join(f"{stage}=pipelines/{stage}.yaml" for stage in own)
+    return f"In its folder: {f'MLIRDEV_PIPELINE={pipelines} ' if own else ''}python run.py"
 
 
 def _call(subject: Subject, position: int, node: Node) -> str:

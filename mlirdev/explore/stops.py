@@ -31,7 +31,7 @@ class Stop:
 
     def __str__(self) -> str:
         if self.pass_name == "input":
-            return f"before the first pass of stage '{self.stage}'"
+            return f"as stage '{self.stage}' begins"
         return f"after pass '{self.pass_name}' of stage '{self.stage}'"
 
     @property

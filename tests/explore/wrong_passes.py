@@ -28,3 +28,9 @@ def abort_on_exp(module: Any, target: Any) -> None:
     """End the process, as an assertion of MLIR's does, where there is a math.exp."""
     if "math.exp" in str(module):
         os.abort()
+
+
+def abort_on_tanh(module: Any, target: Any) -> None:
+    """The same for a math.tanh."""
+    if "math.tanh" in str(module):
+        os.abort()
