@@ -47,7 +47,14 @@ def passes_page(links: Links, owner: str, most: int) -> Passes:
     """An owner's passes, and their texts as far as `most` bytes of distinct lines allow."""
     found = links.record.passes.get(owner, [])
     pool = TextPool(most)
-    text_of = [pool.add(_marked(links, step)) for step in found]
+    # Most passes change nothing, and what they leave isn't read again.
+    known: dict[str, int] = {}
+    text_of = []
+    for step in found:
+        text = links.record.text(step)
+        if text not in known:
+            known[text] = pool.add(_marked(links, step, text))
+        text_of.append(known[text])
     return Passes(
         steps=steps(links.record, owner),
         text_of=text_of,
@@ -62,9 +69,9 @@ def passes_page(links: Links, owner: str, most: int) -> Passes:
     )
 
 
-def _marked(links: Links, of: schema.Pass) -> list[tuple[str, Ordinals]]:
+def _marked(links: Links, of: schema.Pass, text: str) -> list[tuple[str, Ordinals]]:
     """A pass's lines without locations, with what they stand for."""
-    lines = lines_without_locations(links.record.text(of).removesuffix("\n"), language_of(of.file))
+    lines = lines_without_locations(text.removesuffix("\n"), language_of(of.file))
     return [(line, marked) for line, marked in zip(lines, links.lines(of), strict=False) if line is not None]
 
 
