@@ -67,7 +67,9 @@ def _compile_time(summary: Summary) -> tuple[str, str]:
 def _recompiles(summary: Summary) -> tuple[str, str]:
     again = summary.recompiles
     note = f"{again.by_sizes:,} for other sizes, {again.by_program:,} for other ops"
-    if again.dynamic_kernels:
+    if again.dynamic_kernels and again.dynamic_of_bound is None:
+        note += f"; {again.dynamic_kernels:,} kernels have run-time sizes"
+    elif again.dynamic_kernels:
         of_bound = units.share(again.dynamic_of_bound)
         static = f" (others {units.share(again.static_of_bound)})" if again.static_of_bound is not None else ""
         note += f"; {again.dynamic_kernels:,} kernels with run-time sizes reach {of_bound} of their bound{static}"

@@ -17,6 +17,7 @@ import msgspec
 from mlirdev import schema
 from mlirdev.explore.facts import GraphDetail, GraphFacts, graph_detail, graph_facts, lines_of_nodes
 from mlirdev.explore.figures import Figure, key_figures
+from mlirdev.explore.graphtext import graph_text
 from mlirdev.explore.page_links import PageLinks
 from mlirdev.explore.page_passes import Passes
 from mlirdev.explore.record import Record
@@ -198,13 +199,6 @@ def kernel_uses(record: Record) -> dict[str, list[KernelUse]]:
             if launch.kernel in found:
                 found[launch.kernel].append(_use(graph, index, totals[index], lines))
     return {name: sorted(uses, key=lambda use: -use.seconds) for name, uses in found.items()}
-
-
-def graph_text(graph: schema.Graph) -> str:
-    """A graph as text: inputs, a line a node with what it gives, and what is returned."""
-    inputs = [f"v{i}: {spec}" for i, spec in enumerate(graph.inputs)]
-    nodes = [f"{node.text}  -> {', '.join(node.results)}" for node in graph.nodes]
-    return "\n".join([*inputs, *nodes, f"return {', '.join(f'v{output}' for output in graph.outputs)}"]) + "\n"
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,25 +1,27 @@
-// Two texts beside each other, in CodeMirror's merge view: what stayed the same is folded away.
+// Two short texts beside each other as a part of a page: what stayed the same is folded away.
 import { MergeView } from "@codemirror/merge";
-import { EditorState } from "@codemirror/state";
-import { EditorView, lineNumbers } from "@codemirror/view";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { changes } from "../code/changes";
+import { showing } from "../code/editor";
 
 interface Props {
   before: string;
   after: string;
   names: [string, string];
+  /** A file name, for the language. */
+  file: string;
 }
 
-export function Difference({ before, after, names }: Props): JSX.Element {
+export function Difference({ before, after, names, file }: Props): JSX.Element {
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const extensions = [lineNumbers(), EditorState.readOnly.of(true), EditorView.editable.of(false)];
+    const side = (text: string) => ({ doc: text, extensions: showing({ text, file }) });
     const view = new MergeView({
       parent: root.current!,
-      a: { doc: before, extensions },
-      b: { doc: after, extensions },
-      gutter: true,
+      a: side(before),
+      b: side(after),
+      diffConfig: { override: changes },
       collapseUnchanged: { margin: 3, minSize: 6 },
     });
     return () => view.destroy();

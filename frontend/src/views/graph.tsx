@@ -55,7 +55,7 @@ function Head({ graph }: { graph: GraphPage }): JSX.Element {
           `${plural(facts.runs, "run")}, ${plural(facts.hits, "hit")}`,
           `${seconds(facts.seconds)} in kernels`,
           facts.from_disk ? "found on disk" : `compiled in ${seconds(facts.compile_s)}`,
-          facts.generalised ? `generalised: ${plural(facts.syms, "size")} come with each run` : "",
+          facts.generalised ? `generalised: ${facts.syms === 1 ? "a size comes" : `${facts.syms} sizes come`} with each run` : "",
         ]
           .filter(Boolean)
           .join(" · ")}
@@ -118,7 +118,7 @@ const NODES: Column<NodeFacts>[] = [
 
 function ComputedBy({ node }: { node: NodeFacts }): JSX.Element {
   if (node.host) return <span class="bad" title={node.host}>the CPU: {node.host}</span>;
-  if (!node.kernels.length) return <span class="dim">folded away</span>;
+  if (!node.kernels.length) return <span class="dim" title={node.fate}>{node.fate}</span>;
   return (
     <>
       <Name kind="kernel" of={node.kernels[0]!} />
@@ -154,7 +154,7 @@ function Compared({ graph }: { graph: GraphPage }): JSX.Element {
   if (!graph.nearest_text) {
     return <Empty title="Nothing to compare with">{facts.reason || "It was the first of its kind."}</Empty>;
   }
-  return <Difference before={graph.nearest_text} after={graph.text} names={[facts.nearest, facts.name]} />;
+  return <Difference before={graph.nearest_text} after={graph.text} names={[facts.nearest, facts.name]} file="graph.mlir" />;
 }
 
 export const graph = component(Graph, { title: (route) => route.path[0] ?? "graph", section: "graphs", keys: TAB_KEYS });
