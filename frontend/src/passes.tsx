@@ -126,8 +126,8 @@ function shown(owner: Owner, route: Route): { after: Step; before: Step | undefi
   const at = owner.steps.findIndex((step) => String(step.number) === route.path[2]);
   const after = owner.steps[at] ?? owner.steps[0]!;
   const before = owner.step(Number(route.query.with ?? Number.NaN)) ?? owner.steps[owner.steps.indexOf(after) - 1];
-  const line = Number(route.query.line ?? /^L(\d+)$/.exec(route.path[3] ?? "")?.[1] ?? 0);
-  return { after, before, line: line || undefined };
+  const line = /^L(\d+)$/.exec(route.path[3] ?? "")?.[1];
+  return { after, before, line: line ? Number(line) : undefined };
 }
 
 /** The steps that the list shows; the one that is looked at is always among them. */
@@ -330,6 +330,7 @@ function Facts({ owner, step, line }: { owner: Owner; step: Step; line: number |
 
 const KEYS: [string, string][] = [
   ["j  k", "next and previous pass"],
+  ["n  p", "next and previous difference"],
   ["u", "hide or show the unchanged"],
   ["s", "find in all passes"],
   ["a  v  l", "attributes, value names, locations"],

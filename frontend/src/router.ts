@@ -31,9 +31,10 @@ export const link = {
   graph: (name: string) => href("graph", [name]),
   kernel: (name: string) => href("kernel", [name]),
   /** An owner's passes ("graphs/NAME" or "kernels/NAME"), at a step and line, beside another step. */
-  pass: (owner: string, step?: number, more: { line?: number; with?: number } = {}) => {
+  pass: (owner: string, step?: number, more: { line?: number | undefined; with?: number | undefined } = {}) => {
     const [kind = "", name = ""] = owner.split("/", 2);
-    return href(kind.replace(/s$/, ""), [name, "pass", ...(step === undefined ? [] : [step])], more);
+    const where = [step, more.line && `L${more.line}`].filter((part) => part !== undefined);
+    return href(kind.replace(/s$/, ""), [name, "pass", ...where], { with: more.with });
   },
   /** A line of the program: "train.py:12". */
   source: (place: string) => {

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from mlirdev import schema
+from mlirdev.dump import bare_name
 from mlirdev.explore.irtext import language_of
 from mlirdev.explore.ordinals import Ordinals, line_ordinals
 from mlirdev.explore.record import Record
@@ -41,7 +42,7 @@ class Fate:
         if self.host:
             return f"runs on the CPU: {self.host}"
         if self.removed_by is not None:
-            return f"folded away by {self.removed_by.name} ({self.removed_by.stage})"
+            return f"folded away by {bare_name(self.removed_by.name)} ({self.removed_by.stage})"
         return "" if self.uses else "left without a kernel: nothing of it is computed"
 
 

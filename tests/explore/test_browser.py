@@ -123,7 +123,7 @@ def test_a_search_looks_through_all_passes(browser: Browser, report: Path) -> No
         found = page.get_by_role("table", name="found lines").locator("tbody tr")
         expect(found).to_have_count(6)
         found.first.get_by_role("link").click()
-        expect(page).to_have_url(re.compile(r"#kernel/.*/pass/\d+\?line=\d+"))
+        expect(page).to_have_url(re.compile(r"#kernel/.*/pass/\d+/L\d+"))
         page.goto(f"{report.as_uri()}#search?q=(")
         expect(page.get_by_role("status")).to_contain_text("Invalid regular expression")
 

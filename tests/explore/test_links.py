@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlirdev import schema
+from mlirdev.dump import bare_name
 from mlirdev.explore.links import Fate, Links, Use
 from mlirdev.explore.ordinals import coverage
 from mlirdev.schema import Place
@@ -108,7 +109,7 @@ def test_a_folded_op_tells_the_pass_that_removed_it(links: Links):
     before = links.stages("graphs/g_1")[fate.removed_by.index - 1]
     assert 1 in {n for numbers in links.lines(before) for n in numbers or ()}
     assert 1 not in {n for numbers in links.lines(fate.removed_by) for n in numbers or ()}
-    assert fate.after == f"folded away by {fate.removed_by.name} ({fate.removed_by.stage})"
+    assert fate.after == f"folded away by {bare_name(fate.removed_by.name)} ({fate.removed_by.stage})"
 
 
 def test_a_node_on_the_host_says_why(links: Links):

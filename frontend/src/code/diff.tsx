@@ -1,10 +1,11 @@
 // Two texts of one language beside each other, with the words that differ.
-import { MergeView, uncollapseUnchanged } from "@codemirror/merge";
+import { goToNextChunk, goToPreviousChunk, MergeView, uncollapseUnchanged } from "@codemirror/merge";
 import { EditorView } from "@codemirror/view";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Mark } from "../data/marks";
 import { changes } from "./changes";
+import { useKeys } from "../ui/keys";
 import { mark, type Marked, scrollTo, showing } from "./editor";
 
 export interface Side {
@@ -34,6 +35,7 @@ export function Diff(props: Props): JSX.Element {
   const { of, marked, line, scroll } = props;
   const parent = useRef<HTMLDivElement>(null);
   const merge = useRef<MergeView>(undefined);
+  const whole = useRef<[number[], number[]]>([[], []]);
   const onLine = useRef(props.onLine);
   onLine.current = props.onLine;
 
@@ -51,24 +53,53 @@ export function Diff(props: Props): JSX.Element {
       gutter: false,
       ...(props.isFolded ? { collapseUnchanged: { margin: MARGIN, minSize: 8 } } : {}),
     });
+    whole.current = [wholeLines(merge.current, "a"), wholeLines(merge.current, "b")];
     toFirst(merge.current);
     return () => merge.current?.destroy();
   }, [of]);
   useEffect(() => {
-    mark(merge.current!.a, marked[0]);
-    mark(merge.current!.b, marked[1]);
+    const { a, b } = merge.current!;
+    mark(a, { ...marked[0], whole: whole.current[0] });
+    mark(b, { ...marked[1], whole: whole.current[1] });
   }, [of, marked]);
   useEffect(() => {
     if (!line || line > merge.current!.b.state.doc.lines) return;
     if (props.isFolded) unfold(merge.current!, line);
     scrollTo(merge.current!.b, line);
   }, [of, line, scroll]);
+  useKeys({
+    element: () => parent.current,
+    key: (key) => {
+      if (key !== "n" && key !== "p") return false;
+      (key === "n" ? goToNextChunk : goToPreviousChunk)(merge.current!.b);
+      return true;
+    },
+  });
   return <div class="diff" ref={parent} />;
 }
 
 function toFirst({ b, chunks }: MergeView): void {
   const [first] = chunks;
   if (first) b.dispatch({ effects: EditorView.scrollIntoView(Math.min(first.fromB, b.state.doc.length), { y: "center" }) });
+}
+
+/** The lines, from 1, of which every word differs: nothing within them needs to stand out. */
+function wholeLines({ a, b, chunks }: MergeView, side: "a" | "b"): number[] {
+  const { doc } = (side === "a" ? a : b).state;
+  const found: number[] = [];
+  for (const chunk of chunks) {
+    const start = side === "a" ? chunk.fromA : chunk.fromB;
+    for (const change of chunk.changes) {
+      const [from, to] = side === "a" ? [change.fromA, change.toA] : [change.fromB, change.toB];
+      let line = doc.lineAt(Math.min(start + from, doc.length));
+      if (line.from < start + from && line.number < doc.lines) line = doc.line(line.number + 1);
+      for (; line.from >= start + from && line.to <= start + to && line.length; line = doc.line(line.number + 1)) {
+        found.push(line.number);
+        if (line.number === doc.lines) break;
+      }
+    }
+  }
+  return found;
 }
 
 /** Show the equal lines among which this line of the later text is: they are known by where they start. */

@@ -7,15 +7,17 @@ import { classHighlighter } from "@lezer/highlight";
 import type { Mark } from "../data/marks";
 import { languageOf } from "./languages";
 
-/** Which lines, from 1, are marked as linked, and which as the one that is meant. */
+/** Which lines, from 1, are marked as linked, which as the one that is meant, and which differ as a whole. */
 export interface Marked {
   linked: readonly number[];
   current: readonly number[];
+  whole?: readonly number[];
 }
 
 const setMarked = StateEffect.define<Marked>();
 const linked = Decoration.line({ class: "linked" });
 const current = Decoration.line({ class: "current" });
+const whole = Decoration.line({ class: "whole" });
 
 const markedLines = StateField.define<DecorationSet>({
   create: () => Decoration.none,
@@ -35,6 +37,7 @@ function decorated(state: EditorState, marked: Marked): DecorationSet {
   };
   add(marked.linked, linked);
   add(marked.current, current);
+  add(marked.whole ?? [], whole);
   return Decoration.set(ranges, true);
 }
 
