@@ -14,6 +14,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from mlirdev import compiler, logs
@@ -160,7 +161,16 @@ class _Run:
         ]
 
     def _is_open(self, value: int) -> bool:
-        return any(self.graph.nodes[n].op.startswith(LEFT_OPEN) for n in self.narrow.between(value))
+        """Whether there is nothing to compare a value with."""
+        between = self.narrow.between(value)
+        if any(self.graph.nodes[n].op.startswith(LEFT_OPEN) for n in between):
+            return True
+        try:
+            self.narrow.value(value)
+        except Exception as error:  # PyTorch's, of whatever type
+            _say_unchecked(", ".join(dict.fromkeys(self.graph.nodes[n].op for n in between)), str(error))
+            return True
+        return False
 
     def _compare(self, launch: Launch, value: int, slot: int) -> Finding | None:
         spec, wanted, actual = self.graph.specs[value], self.narrow.value(value), self._read(slot, value)
@@ -203,6 +213,11 @@ def _attempt(reference: Reference, value: int) -> Any:
 
 _lock = threading.Lock()
 _reported: set[str] = set()
+
+
+@lru_cache
+def _say_unchecked(ops: str, error: str) -> None:
+    logs.say("verify", f"what {ops} makes isn't checked, as PyTorch's CPU ops can't compute it like this: {error}")
 
 
 def _report(run: _Run, finding: Finding) -> None:

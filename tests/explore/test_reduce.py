@@ -11,6 +11,7 @@ import pytest
 from mlirdev.cli import run
 from mlirdev.compiler import reproducer
 from mlirdev.compiler.chosen import chosen_target
+from mlirdev.compiler.pool import pool
 from mlirdev.explore.reduce import reduce, with_size
 from mlirdev.explore.subject import Subject, of_graph
 from mlirdev.graph import Graph
@@ -19,6 +20,12 @@ from mlirdev.options import options
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from graphs import chain, linear  # noqa: E402
+
+
+@pytest.fixture(autouse=True, scope="module")
+def new_workers() -> None:
+    """Those started before this module don't find wrong_passes."""
+    pool.close()
 
 
 def subject(graph: Graph) -> Subject:
@@ -88,15 +95,17 @@ def test_a_test_of_the_users_decides(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "doesn't exit with 0" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_a_planted_crash_of_200_nodes_is_reduced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "count", [pytest.param(20, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.exhaustive)]
+)
+def test_a_planted_crash_is_reduced(tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int) -> None:
     file, out, pipeline = tmp_path / "g.txt", tmp_path / "out", tmp_path / "graph.yaml"
-    file.write_text(f"{chain(200, 120)}\n")
+    file.write_text(f"{chain(count, count // 2)}\n")
     pipeline.write_text("steps:\n- pipeline: graph\n- python: wrong_passes:abort_on_exp\n")
     with options.override():
         command = ["reduce", "--pipeline", f"graph={pipeline}", "--fails-with", "SIGABRT", "-o", str(out), str(file)]
         assert run(command) == 0
-    assert "200 nodes became 1:" in capsys.readouterr().out
+    assert f"{count} nodes became 1:" in capsys.readouterr().out
     kept = reproducer.load(out)
     assert kept.fails == "crash"
     assert run(["repro", str(out)]) == 2
