@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -85,6 +86,8 @@ class DumpObserver:
         self._stage = ""
         self._coming: tuple[ComingPass, ...] = ()
         self._done = 0
+        self._pipelines: Counter[str] = Counter()
+        self._pipeline = ""
         self._folder.mkdir(parents=True, exist_ok=True)
         for old in self._folder.glob("[0-9][0-9][0-9]-*"):
             old.unlink()
@@ -94,7 +97,9 @@ class DumpObserver:
     ) -> None:
         """Keep what is coming, write it as a pipeline file, and write the IR before the first pass."""
         self._stage, self._coming, self._done = stage, coming, 0
-        (self._folder / f"{stage}.yaml").write_text(pipeline_yaml(coming, legal))
+        self._pipelines[stage] += 1
+        self._pipeline = pipeline_file(stage, self._pipelines[stage])
+        (self._folder / self._pipeline).write_text(pipeline_yaml(coming, legal))
         self._keep(stage, "input", "before the first pass", text(), 0.0)
 
     def __call__(self, stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
@@ -118,11 +123,16 @@ class DumpObserver:
         rest = self._coming[self._done :] if stage == self._stage else ()
         if not rest:
             return _after(stage, file)
-        commands = [f"go on: mlirdev opt {file} --pipeline {stage}.yaml --skip {self._done}"]
+        commands = [f"go on: mlirdev opt {file} --pipeline {self._pipeline} --skip {self._done}"]
         if is_for_torch_mlir_opt(rest, text):
             passes = ",".join(step.text for step in rest)
             commands.append(f"or: torch-mlir-opt {file} --pass-pipeline={shlex.quote(f'builtin.module({passes})')}")
         return commands
+
+
+def pipeline_file(stage: str, number: int) -> str:
+    """The file of a stage's pipeline; a stage may have several, which run one after the other, from number 1."""
+    return f"{stage}.yaml" if number == 1 else f"{stage}-{number}.yaml"
 
 
 def _after(stage: str, file: str) -> list[str]:

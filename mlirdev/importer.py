@@ -2,7 +2,8 @@
 
     import_graph(graph, context, observe)   Graph → linalg on tensors
     new_context()                           an MLIR context with the dialects that import needs
-    to_linalg()                             the passes from the torch dialect to linalg
+    to_torch_backend(), to_linalg()         the passes to the torch dialect's backend form, and from there to linalg
+    tidy(module, graph)                     what run-time sizes of linalg want
     unsupported(node, specs)                why a node can't be lowered, by table, or None
     register_decomposition(op, fn)          make an operator native by nodes that replace it
 
@@ -30,7 +31,11 @@ class Import(Protocol):
 
     def new_context(self) -> ir.Context: ...
 
+    def to_torch_backend(self) -> str: ...
+
     def to_linalg(self) -> str: ...
+
+    def tidy(self, module: ir.Module, graph: Graph, observe: Observer = ...) -> None: ...
 
     def unsupported(self, node: Node, specs: tuple[TensorSpec, ...]) -> str | None: ...
 
@@ -54,6 +59,16 @@ def import_graph(graph: Graph, context: ir.Context, observe: Observer = no_obser
 def new_context() -> ir.Context:
     """A context for `import_graph`; it takes milliseconds to make, so keep one per process."""
     return _folder().new_context()
+
+
+def to_torch_backend() -> str:
+    """The passes that take any module in the torch dialect to the form that `to_linalg` wants, as MLIR's text."""
+    return _folder().to_torch_backend()
+
+
+def tidy(module: ir.Module, graph: Graph, observe: Observer = no_observer) -> None:
+    """Compute the run-time sizes of a module in linalg, made of this graph, from the graph's syms; in place."""
+    _folder().tidy(module, graph, observe)
 
 
 def to_linalg() -> str:

@@ -1,156 +1,181 @@
-"""`mlirdev compile FILE --from STAGE --to STAGE`: take a file of IR through the stages, without the device.
-
-torch ─► linalg ─► dispatch ─► kernel (one file per kernel) ─► llvm ─► ll ─► asm, obj
-"""
+"""`mlirdev compile FILE --to STAGE`: take a file of IR through the stages, without the device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from mlirdev.commands.child import Tell, run_in_child
-from mlirdev.commands.files import read_input, write_output
+from mlirdev.commands.child import run_in_child
+from mlirdev.commands.diagnostics import naming
+from mlirdev.commands.files import write_output
+from mlirdev.commands.lowering import STAGES, Start, lower
+from mlirdev.commands.stages import Input, Stage, read_text
 from mlirdev.errors import OptionError
+from mlirdev.graph import Graph
 from mlirdev.options import options
-from mlirdev.target import Target, load_target
+from mlirdev.target import load_target
 
-if TYPE_CHECKING:
-    from mlirdev.passes.kernel_source import KernelSource
-
-STAGES = ("torch", "linalg", "dispatch", "kernel", "llvm", "ll", "asm", "obj")
-SOURCES = STAGES[:6]
+SOURCES = STAGES[:8]
 GOALS = STAGES[1:]
 SUFFIXES = {"ll": ".ll", "asm": ".s", "obj": ".o"}
+_COMMENTS = {".ll": ";", ".s": "#"}
 
 
 @dataclass(frozen=True)
-class Artifact:
-    """One result: of the whole file (`name` is "module") or of one kernel."""
+class Output:
+    """What came out, for one target; `name` tells it from the others, with the target's where there are several."""
 
     name: str
+    target: str
     content: str | bytes
 
 
 @click.command(name="compile")
 @click.argument("file", type=click.Path())
-@click.option("--from", "source", type=click.Choice(SOURCES), required=True, help="What FILE holds.")
+@click.option("--from", "source", type=click.Choice(SOURCES), help="What FILE holds; a record's stage says it itself.")
 @click.option("--to", "goal", type=click.Choice(GOALS), required=True, help="What to make of it.")
-@click.option("--kind", default="other", help="With --from kernel: the kind of kernel, which steers its schedule.")
-@click.option("--target", help="The target: a built-in name or a YAML file.")
-@click.option("-o", "output", default="-", help="A file, or a folder for several kernels; - is the standard output.")
-def command(file: str, source: str, goal: str, kind: str, target: str | None, output: str) -> None:
-    """Compile FILE (- is the standard input) from one stage to another.
+@click.option("--kind", help="With --from kernel: the kind of kernel, which steers its schedule.")
+@click.option(
+    "--graph", help="The recorded graph's text, where a graph has run-time sizes; by default that beside FILE."
+)
+@click.option("--target", "targets", multiple=True, help="A target, a built-in name or a YAML file; may be repeated.")
+@click.option("-o", "output", default="-", help="A file, or a folder for several results; - is the standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results, or the files written, as JSON.")
+def command(
+    file: str,
+    source: str | None,
+    goal: str,
+    kind: str | None,
+    graph: str | None,
+    targets: tuple[str, ...],
+    output: str,
+    as_json: bool,
+) -> None:
+    """Compile FILE from one stage to another.
 
-    The stages in order: torch, linalg, dispatch (linalg after the graph pipeline), kernel (one per kernel group), llvm
-    (the dialect), ll (LLVM IR), asm, obj.
+    The stages in order: graph (as recorded), torch, linalg, dispatch (linalg after the graph pipeline), kernel (one per
+    kernel group), llvm (the dialect), ll (LLVM IR), asm, obj. FILE may be - for the standard input, or OUT:OWNER:N for
+    a stage of a record, which goes on through the rest of its stage.
+
+    \b
+        mlirdev compile k.mlir --from kernel --to asm --target mine.yaml
+        mlirdev compile g.mlir --from linalg --to kernel -o kernels/
+        mlirdev compile OUT:row-5d:12 --to asm
+        mlirdev compile k.ll --from ll --to asm --target host --target aarch64
     """
-    if STAGES.index(goal) <= STAGES.index(source) and goal != "ll":
-        raise click.UsageError(f"--to {goal} doesn't come after --from {source}; the stages are: {', '.join(STAGES)}")
-    text = read_input(file)
-    chip = load_target(target or options.target)
-    _write(output, goal, run_in_child(lambda tell: compile_text(text, source, goal, chip, kind, tell)))
+    if source is not None:
+        _check_order(source, goal)
+    read = read_text(file)
+    start = _start(read, source, kind, graph)
+    _check_order(start.stage, goal)
+    outputs = list(_compiled(read.name, start, goal, targets or (options.target,)))
+    files = _written(output, goal, outputs, as_json)
+    if as_json:
+        click.echo(json.dumps([_data(of, goal, files[n]) for n, of in enumerate(outputs)], indent=2))
 
 
-def compile_text(text: str, source: str, goal: str, target: Target, kind: str, tell: Tell) -> list[Artifact]:
-    """The text of stage `source` as stage `goal`; several Artifacts where it was formed into kernels."""
-    from mlirdev.importer import to_linalg
-    from mlirdev.jit import resolve_target
-    from mlirdev.passes.texts import kernel_of_text, kernels_of_text, transform_text
-
-    target = resolve_target(target)
-    if source == "torch":
-        text, source = transform_text(text, to_linalg(), target, tell, "linalg"), "linalg"
-    if source == "linalg" and goal != "linalg":
-        text, source = transform_text(text, target.pipeline("graph"), target, tell, "dispatch"), "dispatch"
-    if source == goal:
-        return [Artifact("module", text)]
-    if source == "dispatch":
-        return [_lower(kernel, goal, target, tell) for kernel in kernels_of_text(text, target)]
-    if source == "kernel":
-        return [_lower(kernel_of_text(text, kind), goal, target, tell)]
-    return [Artifact("module", _from_llvm(text, source, goal, target))]
+def _check_order(source: str, goal: str) -> None:
+    # LLVM IR is made of LLVM IR where it is to be checked, for a target.
+    if STAGES.index(goal) <= STAGES.index(source) and (source, goal) != ("ll", "ll"):
+        raise click.UsageError(f"--to {goal} doesn't come after {source}; the stages are: {', '.join(STAGES)}")
 
 
-def _lower(kernel: KernelSource, goal: str, target: Target, tell: Tell) -> Artifact:
-    """One kernel taken to the goal; callable through the entry point where its signature is whole."""
-    from mlirdev.jit.emit import emit_object
-    from mlirdev.passes.lower import lower_kernel, to_llvm_ir
-
-    name = f"{kernel.kind}-{kernel.key[:12]}"
-    if goal == "kernel":
-        return Artifact(name, kernel.text)
-    lowered = lower_kernel(kernel, target, tell)
-    if goal == "llvm":
-        return Artifact(name, str(lowered.module.operation.get_asm(enable_debug_info=True)))
-    if not _is_whole(kernel):
-        return Artifact(name, _from_llvm_ir(_accepted(to_llvm_ir(lowered.module), target), goal, target))
-    seen = _Keep()
-    data = emit_object(to_llvm_ir(lowered.module), lowered.signature, "kernel_entry", target, seen)
-    return Artifact(name, data if goal == "obj" else seen.texts["ll/entry" if goal == "ll" else "asm/codegen"])
+def _start(read: Input, source: str | None, kind: str | None, graph: str | None) -> Start:
+    """What to compile, by the command line or by the record."""
+    if read.stage is not None and source is None:
+        return _of_record(read.stage, kind)
+    if source is None:
+        raise click.UsageError(f"say with --from what {read.name} holds: {', '.join(SOURCES)}")
+    return Start(source, read.text, kind=kind or "other", graph=_graph(read, source, graph))
 
 
-def _is_whole(kernel: KernelSource) -> bool:
-    """Whether the signature says where every run-time size is (a kernel read from a file doesn't say)."""
-    buffers = [*kernel.signature.params, *kernel.signature.results]
-    runtime = sum(size is None for buffer in buffers for size in getattr(buffer, "shape", ()))
-    return runtime == len(kernel.signature.dims)
+def _of_record(stage: Stage, kind: str | None) -> Start:
+    from mlirdev.passes.pipeline import load_pipeline
+    from mlirdev.passes.texts import kernel_of_text
+
+    step, record = stage.step, stage.record
+    if step.stage == "plan":
+        raise OptionError(f"pass {step.number} of {stage.owner} is its plan, which isn't IR; take an earlier one")
+    # What has no pipeline is done by hand: recording, import, LLVM's own.
+    rest = load_pipeline(str(stage.pipeline)).after(step.index) if stage.pipeline.exists() else None
+    first = record.passes[stage.owner][0]
+    if stage.owner.startswith("kernels/"):
+        kernel = record.kernels.get(stage.name)
+        kind = kind or (kernel.type if kernel else "other")
+        # The first stage is compiled as any kernel is.
+        whole = step.stage == "kernel" and step.index == 0
+        signature = None if whole else kernel_of_text(record.text(first)).signature
+        return Start(step.stage, stage.text, stage.name, kind, rest=None if whole else rest, signature=signature)
+    return Start(step.stage, stage.text, graph=_parsed(record.text(first), f"{stage.owner}/{first.file}"), rest=rest)
 
 
-def _from_llvm(text: str, source: str, goal: str, target: Target) -> str | bytes:
-    from mlirdev.passes.texts import llvm_ir_of_text
-
-    return _from_llvm_ir(_accepted(llvm_ir_of_text(text), target) if source == "llvm" else text, goal, target)
-
-
-def _accepted(text: str, target: Target) -> str:
-    """LLVM IR of MLIR's LLVM as llvmlite's takes it, without the entry point."""
-    from mlirdev.jit.legalize import legalize
-    from mlirdev.jit.maths import use_library
-    from mlirdev.jit.sanitize import sanitize
-    from mlirdev.jit.target import resolve_target
-
-    return use_library(legalize(sanitize(text)), resolve_target(target))
+def _graph(read: Input, source: str, given: str | None) -> Graph | None:
+    """The graph that a file comes from: the one given, else a dump's, beside it."""
+    if source == "graph":
+        return _parsed(read.text, read.name)
+    if source not in ("torch", "linalg", "dispatch"):
+        return None
+    beside = sorted(Path(read.name).parent.glob("000-graph-recorded.txt")) if read.name != "-" else []
+    path = Path(given) if given else beside[0] if beside else None
+    return _parsed(read_text(str(path)).text, str(path)) if path else None
 
 
-def _from_llvm_ir(text: str, goal: str, target: Target) -> str | bytes:
-    from mlirdev.jit.optimize import optimize, parse
-    from mlirdev.jit.target import machine
+def _parsed(text: str, name: str) -> Graph:
+    from mlirdev.graph_text import parse_graph
 
-    module = parse(text, target)
-    if goal == "ll":
-        return text
-    optimize(module, target)
-    emitted = machine(target).emit_object(module) if goal == "obj" else machine(target).emit_assembly(module)
-    return bytes(emitted) if goal == "obj" else str(emitted)
+    return parse_graph(text, name)
 
 
-class _Keep:
-    """An Observer that keeps every text by "stage/pass"."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-
-    def __call__(self, stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
-        self.texts[f"{stage}/{pass_name}"] = text()
-
-
-def _write(output: str, goal: str, artifacts: list[Artifact]) -> None:
-    if len(artifacts) == 1 and not Path(output).is_dir():
-        write_output(output, artifacts[0].content)
-        return
-    suffix = SUFFIXES.get(goal, ".mlir")
-    if output != "-":
-        if Path(output).is_file():
-            raise OptionError(f"{len(artifacts)} kernels need a folder, and {output} is a file; give another with -o")
-        Path(output).mkdir(parents=True, exist_ok=True)
+def _compiled(name: str, start: Start, goal: str, targets: Sequence[str]) -> Iterator[Output]:
+    for target in targets:
+        chip = load_target(target)
+        with naming(name):
+            artifacts = run_in_child(partial(lower, start, goal, chip))
         for artifact in artifacts:
-            write_output(str(Path(output) / (artifact.name + suffix)), artifact.content)
+            full = f"{artifact.name}.{chip.name}" if len(targets) > 1 else artifact.name
+            yield Output(full, chip.name, artifact.content)
+
+
+def _written(output: str, goal: str, outputs: Sequence[Output], as_json: bool) -> list[str]:
+    """Write what came out; the files, "" for the standard output, to which JSON goes by itself."""
+    if output == "-":
+        if not as_json:
+            _print(goal, outputs)
+        return [""] * len(outputs)
+    folder = Path(output)
+    if len(outputs) == 1 and not folder.is_dir():
+        write_output(output, outputs[0].content)
+        return [output]
+    if folder.is_file():
+        raise OptionError(f"{len(outputs)} results need a folder, and {output} is a file; give another with -o")
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [str(folder / (of.name + SUFFIXES.get(goal, ".mlir"))) for of in outputs]
+    for file, of in zip(files, outputs, strict=True):
+        write_output(file, of.content)
+    return files
+
+
+def _print(goal: str, outputs: Sequence[Output]) -> None:
+    if len(outputs) == 1:
+        write_output("-", outputs[0].content)
         return
     if goal == "obj":
-        raise OptionError(f"{len(artifacts)} objects; give a folder for them with -o")
-    comment = {".ll": ";", ".s": "#"}.get(suffix, "//")
-    write_output("-", "\n".join(f"{comment} ----- {a.name}\n{str(a.content).rstrip()}\n" for a in artifacts))
+        raise OptionError(f"{len(outputs)} objects; give a folder for them with -o")
+    comment = _COMMENTS.get(SUFFIXES.get(goal, ".mlir"), "//")
+    write_output("-", "\n".join(f"{comment} ----- {of.name}\n{str(of.content).rstrip()}\n" for of in outputs))
+
+
+def _data(of: Output, goal: str, file: str) -> dict[str, str]:
+    """A result as JSON has it: the file's name, else the text, or an object's bytes in base64."""
+    data = {"name": of.name, "target": of.target, "stage": goal}
+    if file:
+        return {**data, "file": file}
+    if isinstance(of.content, bytes):
+        return {**data, "base64": base64.b64encode(of.content).decode()}
+    return {**data, "text": of.content}

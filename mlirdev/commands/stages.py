@@ -7,25 +7,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlirdev.commands.files import read_input
+from mlirdev.dump import pipeline_file
 from mlirdev.errors import OptionError
 
 if TYPE_CHECKING:
+    from mlirdev.explore.record import Record
     from mlirdev.explore.steps import Step
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The text after pass `step` of "graphs/NAME" or "kernels/NAME"; `folder` has the files of all its passes."""
+    """The text after pass `step` of "graphs/NAME" or "kernels/NAME" of a record; `pipeline` is the file of what its
+    stage runs, of which `step.index` passes are done."""
 
+    record: Record
     owner: str
-    folder: Path
     step: Step
     text: str
+    pipeline: Path
 
     @property
-    def pipeline(self) -> Path:
-        """The file of the stage's pipeline."""
-        return self.folder / f"{self.step.stage}.yaml"
+    def name(self) -> str:
+        """The graph's or kernel's name."""
+        return self.owner.partition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -62,4 +66,6 @@ def find_stage(out: str, owner: str, number: str) -> Stage:
     if not number.isdecimal():
         raise OptionError(f"'{number}' is no number of a pass; `mlirdev show {out} passes {owner}` lists them")
     step, text = passes.find_stage(record, owner, int(number))
-    return Stage(owner, record.folder / owner, step, text)
+    before = record.passes[owner][: step.number + 1]
+    nth = sum(of.stage == step.stage and not of.index for of in before)
+    return Stage(record, owner, step, text, record.folder / owner / pipeline_file(step.stage, nth))

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .context import new_context, to_linalg
+from .context import new_context, to_linalg, to_torch_backend
 from .lower import import_graph
 from .table import register_decomposition, routes, unsupported
+from .tidy import tidy
 
 if TYPE_CHECKING:
     from mlirdev.importer import Import
@@ -24,10 +25,21 @@ if TYPE_CHECKING:
     class _Checked:
         import_graph = staticmethod(import_graph)
         new_context = staticmethod(new_context)
+        to_torch_backend = staticmethod(to_torch_backend)
         to_linalg = staticmethod(to_linalg)
+        tidy = staticmethod(tidy)
         unsupported = staticmethod(unsupported)
         register_decomposition = staticmethod(register_decomposition)
 
     _checked: Import = _Checked()
 
-__all__ = ["import_graph", "new_context", "register_decomposition", "routes", "to_linalg", "unsupported"]
+__all__ = [
+    "import_graph",
+    "new_context",
+    "register_decomposition",
+    "routes",
+    "tidy",
+    "to_linalg",
+    "to_torch_backend",
+    "unsupported",
+]

@@ -37,6 +37,11 @@ def new_context() -> ir.Context:
 
 
 @lru_cache
+def to_torch_backend() -> str:
+    """torch-mlir's pipeline to its backend form of the torch dialect."""
+    return f"builtin.module({TO_TORCH_BACKEND})"
+
+
 def to_linalg() -> str:
     """torch-mlir's pipeline to linalg, without its check of what comes out."""
     with ir.Context():

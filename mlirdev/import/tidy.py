@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from torch_mlir import ir
 
-from mlirdev.events import Observer
+from mlirdev.events import Observer, no_observer
 from mlirdev.graph import Graph, Sym
 from mlirdev.plan import CHECKS
 
@@ -21,7 +21,7 @@ RESOLVE = "func.func(resolve-ranked-shaped-type-result-dims,canonicalize,cse)"
 CLEAN = "func.func(canonicalize,cse)"
 
 
-def tidy(module: ir.Module, graph: Graph, observe: Observer) -> None:
+def tidy(module: ir.Module, graph: Graph, observe: Observer = no_observer) -> None:
     """In place; graphs without syms need nothing."""
     if not graph.syms:
         return

@@ -56,21 +56,22 @@ def lower_kernel(source: KernelSource, target: Target, observe: Observer = no_ob
                 dims = ir.DenseI64ArrayAttr.get(list(source.signature.dims))
                 kernel_function(module).attributes[DIMS] = dims
             run_pipeline(module, target.pipeline("kernel"), target, observe, stage="kernel")
-        signature = _signature(source, module)
+        signature = lowered_signature(source.signature, module)
         with spent("translation"):
             run_pipeline(module, target.pipeline("llvm"), target, observe, stage="llvm")
     return Lowered(module, signature)
 
 
-def _signature(source: KernelSource, module: ir.Module) -> Signature:
-    """The source's, with the scratch memory that the kernel wants, and its results that may be written over params."""
+def lowered_signature(source: Signature, module: ir.Module) -> Signature:
+    """The source's, once the kernel pipeline is through: with the scratch memory that the kernel wants, and its results
+    that may be written over params."""
     attributes = module.operation.attributes
     names = (WORKSPACE_BYTES, THREAD_WORKSPACE_BYTES)
     workspace, thread_workspace = (ir.IntegerAttr(attributes[name]).value for name in names)
     places = list(ir.DenseI64ArrayAttr(attributes[IN_PLACE])) if IN_PLACE in attributes else []
-    first = len(source.signature.params)
+    first = len(source.params)
     in_place = tuple((result - first, param) for result, param in zip(places[::2], places[1::2], strict=True))
-    return replace(source.signature, workspace=workspace, thread_workspace=thread_workspace, in_place=in_place)
+    return replace(source, workspace=workspace, thread_workspace=thread_workspace, in_place=in_place)
 
 
 def parse(text: str) -> ir.Module:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mlirdev.dump import bare_name
 from mlirdev.errors import OptionError
@@ -55,6 +55,10 @@ class Pipeline:
     steps: tuple[Step, ...]
     legal: tuple[str, ...] = ()
     help: str = ""
+
+    def after(self, done: int) -> Pipeline:
+        """What is left when so many steps are done."""
+        return replace(self, steps=self.steps[done:])
 
 
 def make_step(kind: str, text: str, options: dict[str, OptionValue], origin: str = "") -> Step:

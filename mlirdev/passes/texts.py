@@ -9,6 +9,7 @@ llvm_ir_of_text     LLVM dialect ─► LLVM IR text
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch_mlir import ir
@@ -16,13 +17,14 @@ from torch_mlir import ir
 from mlirdev.dtypes import DType
 from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
+from mlirdev.graph import Graph
 from mlirdev.passes.kernel_source import KernelSource, kernel_key
-from mlirdev.passes.lower import kernel_context, parse, to_llvm_ir
+from mlirdev.passes.lower import kernel_context, lowered_signature, parse, to_llvm_ir
 from mlirdev.passes.ops import kernel_function
 from mlirdev.passes.pipeline import Pipeline
 from mlirdev.passes.runner import check_steps, run_pipeline
 from mlirdev.passes.sizes import DIMS
-from mlirdev.plan import BufferParam, DimParam, Param, ScalarParam, Signature
+from mlirdev.plan import WORKSPACE_BYTES, BufferParam, DimParam, Param, ScalarParam, Signature
 from mlirdev.target import Target
 
 _DTYPES = {dtype.builtin: dtype for dtype in reversed(DType)}
@@ -75,12 +77,21 @@ def transform_text(
             context.allow_unregistered_dialects = False
 
 
-def kernels_of_text(text: str, target: Target) -> tuple[KernelSource, ...]:
-    """The kernels that the graph in this text is formed into, in order of key."""
+def changed_text(text: str, change: Callable[[ir.Module], None]) -> str:
+    """The text, with locations, of what `change` makes of the module in place."""
+    with kernel_context(), ir.Location.unknown():
+        module = parse(text)
+        change(module)
+        return Form(debuginfo=True).printed(module)
+
+
+def kernels_of_text(text: str, target: Target, graph: Graph | None = None) -> tuple[KernelSource, ...]:
+    """The kernels that the graph in this text is formed into, in order of key. `graph` is what the text was made of:
+    where sizes are run-time it says which are equal."""
     from mlirdev.passes.forming import form_groups
 
     with kernel_context(), ir.Location.unknown():
-        formed = form_groups(parse(text), target)
+        formed = form_groups(parse(text), target, graph)
     return tuple(source for _, source in sorted(formed.kernels.items()))
 
 
@@ -93,6 +104,8 @@ def kernel_of_text(text: str, kind: str = "other") -> KernelSource:
         type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
         dims = tuple(ir.DenseI64ArrayAttr(function.attributes[DIMS])) if DIMS in function.attributes else ()
         signature = Signature(tuple(map(_param, type_.inputs)), tuple(map(_buffer, type_.results)), dims)
+        if dims:  # the signature has them: the key is that of the kernel before
+            del function.attributes[DIMS]
         plain = str(module.operation.get_asm(enable_debug_info=False))
     return KernelSource(kernel_key(plain, signature), kind, text, signature)
 
@@ -101,6 +114,14 @@ def llvm_ir_of_text(text: str) -> str:
     """LLVM IR text of a module in the LLVM dialect."""
     with kernel_context(), ir.Location.unknown():
         return to_llvm_ir(parse(text))
+
+
+def signature_of_lowered(text: str, source: Signature) -> Signature | None:
+    """How a kernel in this text, which the kernel pipeline has made, is called; `source` is its signature before. None
+    where the text doesn't say how much scratch memory it wants."""
+    with kernel_context(), ir.Location.unknown():
+        module = parse(text)
+        return lowered_signature(source, module) if WORKSPACE_BYTES in module.operation.attributes else None
 
 
 def _kernel(module: ir.Module) -> ir.Operation:
