@@ -78,28 +78,24 @@ class LaunchFacts:
 
 def graph_facts(record: Record) -> list[GraphFacts]:
     """Every graph, in the order in which they were compiled."""
-    seconds: dict[str, float] = dict.fromkeys(record.graphs, 0.0)
-    for launch in record.launches:
-        seconds[record.runs[launch.run].graph] += launch.seconds
-    return [_graph(record, graph, seconds[graph.name]) for graph in record.graphs.values()]
+    return [_graph(record, graph) for graph in record.graphs.values()]
 
 
-def graph_detail(record: Record, name: str) -> GraphDetail:
-    """One graph with its nodes and plan."""
+def graph_detail(record: Record, name: str, links: Links | None = None) -> GraphDetail:
+    """One graph with its nodes and plan; `links` are those of the record, where there are some already."""
     graph = record.graphs[name]
-    facts = next(facts for facts in graph_facts(record) if facts.name == name)
-    nodes = node_facts(record, name)
+    facts, nodes = _graph(record, graph), node_facts(record, name, links or Links(record))
     return GraphDetail(facts, graph.inputs, graph.outputs, nodes, graph.slots, graph.launches, graph.stages)
 
 
-def node_facts(record: Record, name: str) -> list[NodeFacts]:
+def node_facts(record: Record, name: str, links: Links) -> list[NodeFacts]:
     """A graph's nodes with their kernels and lines."""
     graph = record.graphs[name]
     kernels: list[dict[str, None]] = [{} for _ in graph.nodes]
     for launch in graph.launches:
         for node in launch.nodes:
             kernels[node][launch.kernel] = None
-    lines, links = lines_of_nodes(record, name), Links(record)
+    lines = lines_of_nodes(record, name)
     return [
         NodeFacts(
             number=i,
@@ -130,8 +126,9 @@ def launch_facts(record: Record) -> list[LaunchFacts]:
     return [_launch(record, launch) for launch in record.launches]
 
 
-def _graph(record: Record, graph: schema.Graph, seconds: float) -> GraphFacts:
+def _graph(record: Record, graph: schema.Graph) -> GraphFacts:
     runs = record.runs_of.get(graph.name, [])
+    launches = record.launches_of_graph.get(graph.name, {}).values()
     hits = sum(run.hit for run in runs)
     return GraphFacts(
         name=graph.name,
@@ -142,7 +139,7 @@ def _graph(record: Record, graph: schema.Graph, seconds: float) -> GraphFacts:
         runs=len(runs),
         hits=hits,
         misses=len(runs) - hits,
-        seconds=seconds,
+        seconds=sum(launch.seconds for ran in launches for launch in ran),
         compile_s=graph.seconds,
         from_disk=graph.from_disk,
         generalised=graph.generalised,

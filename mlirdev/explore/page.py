@@ -18,6 +18,7 @@ from mlirdev import schema
 from mlirdev.explore.facts import GraphDetail, GraphFacts, graph_detail, graph_facts, lines_of_nodes
 from mlirdev.explore.figures import Figure, key_figures
 from mlirdev.explore.graphtext import graph_text
+from mlirdev.explore.links import Links
 from mlirdev.explore.page_links import PageLinks
 from mlirdev.explore.page_passes import Passes
 from mlirdev.explore.record import Record
@@ -150,9 +151,10 @@ class Blobs:
 # --- making them ----------------------------------------------------------------------------------
 
 
-def page(record: Record, notes: list[str]) -> Page:
-    """What the page opens with."""
+def page(record: Record, owners: list[str], notes: list[str]) -> Page:
+    """What the page opens with; `owners` are those whose passes it has."""
     summary = summarise(record)
+    known = set(owners)
     return Page(
         title=" ".join(record.header.argv),
         version=str(record.header.versions.get("mlirdev", "")),
@@ -160,7 +162,7 @@ def page(record: Record, notes: list[str]) -> Page:
         figures=key_figures(summary),
         failures=[_failure(record, failure) for failure in record.failures],
         graphs=graph_facts(record),
-        owners=[_owner(owner, passes) for owner, passes in record.passes.items()],
+        owners=[_owner(owner, passes) for owner, passes in record.passes.items() if owner in known],
         sources=list(record.sources),
         options=record.header.options,
         target=record.header.target,
@@ -169,10 +171,11 @@ def page(record: Record, notes: list[str]) -> Page:
     )
 
 
-def graph_page(record: Record, name: str) -> GraphPage:
+def graph_page(links: Links, name: str) -> GraphPage:
     """All of a graph."""
+    record = links.record
     graph = record.graphs[name]
-    detail = graph_detail(record, name)
+    detail = graph_detail(record, name, links)
     nearest = record.graphs.get(graph.nearest)
     runs = record.runs_of.get(name, [])
     return GraphPage(
@@ -232,8 +235,9 @@ def _lines_of(record: Record, failure: schema.Failure) -> list[str]:
     kind, _, name = failure.owner.partition("/")
     found: dict[str, None] = {}
     for graph in record.graphs.values():
-        lines = lines_of_nodes(record, graph.name)
-        for nodes in _numbered(graph, kind, name):
+        numbered = _numbered(graph, kind, name)
+        lines = lines_of_nodes(record, graph.name) if numbered else []
+        for nodes in numbered:
             wanted = [nodes[k] for k in failure.ordinals if k < len(nodes)] or nodes
             found.update(dict.fromkeys(line for node in wanted for line in lines[node]))
     return list(found)

@@ -134,6 +134,9 @@ class TextPool:
         return "; ".join(said) + "; the files have them whole" if said else ""
 
     def _number(self, line: str) -> int:
+        known = self.lines.get(line)
+        if known is not None:
+            return known
         if len(line) > LONGEST_LINE:
             line = f"{line[:LONGEST_LINE]} … {len(line) - LONGEST_LINE:,} more characters"
             self._shortened += line not in self.lines

@@ -28,13 +28,14 @@ REPORT_FILE = "report.html"
 ASSETS = Path(__file__).parent / "assets"
 # Distinct lines of an owner's passes that go into the page, in bytes; files of the record are whole.
 MOST_TEXT = 4_000_000
+# All passes in the page, as they are in it. Browsers open more, but nobody wants to send it.
+MOST_PASSES = 64_000_000
 _encoder = msgspec.json.Encoder()
 
 
 def write_report(folder: Path) -> Path:
     """Write `folder`/report.html from the record in `folder`; the file. Raises OptionError where there is no record."""
     record = load_record(folder)
-    blobs = ((name, packed(value)) for name, value in blobs_of(record))
     environment = Environment(
         loader=PackageLoader("mlirdev.explore", "assets"),
         autoescape=select_autoescape(("html", "j2")),
@@ -49,28 +50,51 @@ def write_report(folder: Path) -> Path:
             title=" ".join(record.header.argv),
             style=Markup((ASSETS / "explorer.css").read_text()),
             script=Markup((ASSETS / "explorer.js").read_text()),
-            blobs=blobs,
+            blobs=blobs_of(record),
         )
         stream.enable_buffering(32)
         out.writelines(stream)
     return file
 
 
-def blobs_of(record: Record) -> Iterator[tuple[str, Any]]:
-    """The page's blobs by name: see page.Blobs."""
-    opening = page(record, notes=[])
-    yield "page", opening
+def blobs_of(record: Record) -> Iterator[tuple[str, str]]:
+    """The page's blobs by name, packed: see page.Blobs. Passes come first, since the page says which there are."""
+    links = Links(record)
+    there: list[str] = []
+    nbytes = 0
+    for owner in _by_importance(record):
+        if nbytes < MOST_PASSES:
+            text = packed(passes_page(links, owner, MOST_TEXT))
+            nbytes += len(text)
+            there.append(owner)
+            yield f"passes/{owner}", text
+    opening = page(record, there, _notes(record, there))
+    yield "page", packed(opening)
     for name in record.graphs:
-        yield f"graph/{name}", graph_page(record, name)
+        yield f"graph/{name}", packed(graph_page(links, name))
     uses = kernel_uses(record)
     for name in record.kernels:
-        yield f"kernel/{name}", kernel_page(record, name, uses[name])
-    links = Links(record)
-    for owner in record.passes:
-        yield f"passes/{owner}", passes_page(links, owner, MOST_TEXT)
-    yield "links", page_links(links)
-    yield "sources", record.sources
-    yield "timeline", timeline(record, opening.summary.program.wall_s)
+        yield f"kernel/{name}", packed(kernel_page(record, name, uses[name]))
+    yield "links", packed(page_links(links))
+    yield "sources", packed(record.sources)
+    yield "timeline", packed(timeline(record, opening.summary.program.wall_s))
+
+
+def _by_importance(record: Record) -> list[str]:
+    """Owners of passes: what failed, graphs, kernels from the longest on."""
+    failed = {failure.owner for failure in record.failures}
+    launched = record.launches_of
+    seconds = {f"kernels/{name}": sum(launch.seconds for launch in launched[name]) for name in launched}
+    return sorted(record.passes, key=lambda o: (o not in failed, o.startswith("kernels/"), -seconds.get(o, 0.0), o))
+
+
+def _notes(record: Record, there: list[str]) -> list[str]:
+    """What isn't in the page, in words."""
+    missing = len(record.passes) - len(there)
+    if not missing:
+        return []
+    said = f"The passes of {missing:,} kernels that took little time are left out, to keep this page small"
+    return [f"{said}; mlirdev show {record.folder.name} passes NAME has them."]
 
 
 def packed(value: Any) -> str:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from mlirdev.errors import OptionError
+from mlirdev.explore import report
 from mlirdev.explore.irtext import language_of, without_locations
 from mlirdev.explore.record import load_record
 from mlirdev.explore.report import write_report
@@ -75,6 +76,16 @@ def test_the_page_cannot_be_broken_out_of(tmp_path: Path) -> None:
     lines = (folder / "record.jsonl").read_text().replace('"train.py","--steps"', '"</title><script>alert(1)</script>"')
     (folder / "record.jsonl").write_text(lines)
     assert "<script>alert" not in write_report(folder).read_text()
+
+
+def test_a_page_that_grows_too_large_leaves_out_what_took_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "MOST_PASSES", 1)
+    found = blobs(write_report(records.write_record(tmp_path)).read_text())
+    assert [owner["owner"] for owner in found["page"]["owners"]] == ["kernels/row-c"]
+    assert [name for name in found if name.startswith("passes/")] == ["passes/kernels/row-c"]
+    assert found["page"]["notes"][0].startswith("The passes of 4 kernels")
 
 
 def test_no_record_is_an_error(tmp_path: Path) -> None:

@@ -110,11 +110,16 @@ function Nodes({ nodes, route }: { nodes: NodeFacts[]; route: Route }): JSX.Elem
 
 const NODES: Column<NodeFacts>[] = [
   { key: "number", title: "node", right: true, width: 3.5, cell: (n) => `n${n.number}`, by: (n) => n.number },
-  { key: "text", title: "op", cell: (n) => <code title={n.text}>{n.text}</code>, by: (n) => n.op },
-  { key: "results", title: "gives", width: 12, cell: (n) => <code>{n.results.join(", ")}</code> },
-  { key: "kernels", title: "computed by", width: 17, cell: (n) => <ComputedBy node={n} />, by: (n) => n.kernels[0] ?? "" },
-  { key: "lines", title: "lines", width: 15, cell: (n) => <Places at={n.lines} most={2} />, by: (n) => n.lines[0] ?? "" },
+  { key: "text", title: "op", width: 26, cell: (n) => <code title={n.text}>{withoutTypes(n.text)}</code>, by: (n) => n.op },
+  { key: "results", title: "gives", width: 14, cell: (n) => <code>{n.results.join(", ")}</code> },
+  { key: "kernels", title: "computed by", cell: (n) => <ComputedBy node={n} />, by: (n) => n.kernels[0] ?? "" },
+  { key: "lines", title: "lines", width: 14, cell: (n) => <Places at={n.lines} most={2} />, by: (n) => n.lines[0] ?? "" },
 ];
+
+/** "%3 = aten.add.Tensor(%1, %2)": what it gives stands beside it. */
+function withoutTypes(text: string): string {
+  return text.replace(/^.*?(?= = )/, (results) => results.replace(/: .*?(?=, %|$)/g, ""));
+}
 
 function ComputedBy({ node }: { node: NodeFacts }): JSX.Element {
   if (node.host) return <span class="bad" title={node.host}>the CPU: {node.host}</span>;
