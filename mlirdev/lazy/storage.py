@@ -8,7 +8,7 @@ The cell is an attribute of the storage's Python object, which every view, `deta
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -52,6 +52,12 @@ def restrided(tensor: Tensor, size: Sequence[int], stride: Sequence[int], offset
         return tensor.as_strided(size, stride, offset)
 
 
+def views_of(tensor: Tensor, function: Callable[..., Sequence[Tensor]], *args: Any) -> Sequence[Tensor]:
+    """What one of PyTorch's functions makes of `tensor`, all of them views, which are made without a call per view."""
+    with _KeysOnly(META, _TRACKING), torch._C.DisableTorchFunction():
+        return function(tensor, *args)
+
+
 def cell_of(tensor: Tensor) -> Cell:
     """The cell of a device tensor's storage."""
     cell: Cell = tensor.untyped_storage().cell  # type: ignore[attr-defined]
@@ -82,9 +88,11 @@ def whole_cell(tensor: Any) -> Cell | None:
     except AttributeError:  # a number, or a CPU tensor
         return None
     layout = cell.layout
-    if tensor.dtype is layout.quick_dtype and tensor.shape == layout.shape and tensor.is_contiguous():
-        exact = layout.exact_stride
-        return cell if exact is None or tensor.stride() == exact else None
+    if tensor.dtype is not layout.quick_dtype or tensor.shape != layout.shape:
+        return None
+    exact = layout.exact_stride
+    if tensor.is_contiguous() if exact is None else tensor.stride() == exact:
+        return cell
     return None
 
 

@@ -307,13 +307,15 @@ def enter(trace: Trace, cell: Cell) -> int:
         recorder.flush(cell.trace, "cross_stream")
     buffer = cell.buffer
     assert buffer is not None
-    order(trace.stream, buffer.stream)
-    number = trace.input(buffer, cell.layout.dense)
+    if buffer.stream is not trace.stream:
+        order(trace.stream, buffer.stream)
+    layout = cell.layout
+    number = trace.input(buffer, layout if layout.stride is None else layout.dense)
     cell.trace, cell.number = trace, number
     return number
 
 
 def order(stream: Stream, source: Stream) -> None:
     """Let what `stream` runs from now on come behind what `source` writes, where autograd chose one of the two."""
-    if source is not stream and (source in recorder.backward_streams or stream_of_backward() is not None):
+    if source in recorder.backward_streams or stream_of_backward() is not None:
         stream.wait_stream(source)

@@ -177,6 +177,24 @@ def detach_and_data(dev):
 
 
 @case
+def parts_of_a_transposed_part_with_gradients(dev):
+    x = torch.arange(24.0).reshape(4, 6).to(dev).requires_grad_()
+    first, second = (x * 1.0).t()[1:].split_with_sizes([2, 3])
+    rows = second.unbind(1)
+    (first.sum() + sum((i + 1) * row.sum() for i, row in enumerate(rows))).backward()
+    return [x.grad, first, *rows]
+
+
+@case
+def a_part_of_several_written(dev):
+    x = torch.zeros(3, 4, device=dev)
+    x.unbind(0)[1].add_(1)
+    with torch.no_grad():
+        x.split(3, 1)[1].mul_(0.5)
+    return [x]
+
+
+@case
 def chunks_in_a_row(dev):
     x = torch.zeros(6, device=dev)
     for i, part in enumerate(x.chunk(3)):

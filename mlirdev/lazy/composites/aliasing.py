@@ -18,7 +18,7 @@ from mlirdev.lazy.chain import Shape
 from mlirdev.lazy.handlers import handles
 from mlirdev.lazy.layouts import contiguous_stride, layout_of
 from mlirdev.lazy.resizing import grow
-from mlirdev.lazy.storage import CPU, META, cell_of, new_tensor, offset_of, restrided, span
+from mlirdev.lazy.storage import CPU, META, cell_of, new_tensor, offset_of, restrided, span, views_of
 from mlirdev.lazy.trace import Cell
 
 aten = torch.ops.aten
@@ -58,6 +58,24 @@ def view(self: Tensor, size: Sequence[int]) -> Any:
 @handles("_reshape_alias")
 def _reshape_alias(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Any:
     return restrided(self, tuple(size), tuple(stride), offset_of(self))
+
+
+_functions: Any = torch._C._VariableFunctions
+
+
+@handles("split.Tensor")
+def split(self: Tensor, split_size: int, dim: int = 0) -> Any:
+    return views_of(self, _functions.split, split_size, dim)
+
+
+@handles("split_with_sizes")
+def split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> Any:
+    return views_of(self, _functions.split_with_sizes, split_sizes, dim)
+
+
+@handles("unbind.int")
+def unbind(self: Tensor, dim: int = 0) -> Any:
+    return views_of(self, _functions.unbind, dim)
 
 
 @handles("unfold")
