@@ -78,8 +78,9 @@ def download_element(cell: Cell, index: int, cause: str) -> Tensor:
 
 def _fetch(cell: Cell, cause: str, target: Tensor, offset: int, wait: bool) -> None:
     """Fill the CPU tensor `target` with what the cell's memory has from byte `offset` on."""
+    where = source_line(here()) if wait else None
     if wait:
-        check_sync(cause, source_line(here()))
+        check_sync(cause, where)
     buffer = launch(cell, "value")
     start = time.perf_counter()
     if target.nbytes:
@@ -87,4 +88,4 @@ def _fetch(cell: Cell, cause: str, target: Tensor, offset: int, wait: bool) -> N
     elif wait:
         buffer.check()
     if wait:
-        emit(Sync(where=source_line(here()), cause=cause, seconds=time.perf_counter() - start))
+        emit(Sync(where=where, cause=cause, seconds=time.perf_counter() - start))

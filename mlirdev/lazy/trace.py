@@ -194,9 +194,13 @@ class Trace:
         return self._pending(list(self.holders))
 
     def _pending(self, references: list[weakref.ref[Cell]]) -> list[tuple[Cell, int]]:
-        found = {id(cell): cell for cell in [reference() for reference in references] if cell is not None}
-        # Their numbers are read with their trace: another thread may give a cell another value meanwhile.
-        return [(cell, cell.number) for cell in found.values() if cell.trace is self and cell.buffer is None]
+        found = {}
+        for reference in references:
+            cell = reference()
+            # Their numbers are read with their trace: another thread may give a cell another value meanwhile.
+            if cell is not None and cell.trace is self and cell.buffer is None:
+                found[cell] = cell.number
+        return [*found.items()]
 
     def input(self, buffer: Buffer, layout: Layout) -> int:
         """The number of a new input. Which memory it is doesn't matter: that two values share some may be chance

@@ -38,16 +38,23 @@ def reshape(cell: Cell, shape: Shape) -> Cell:
 
 def cast(cell: Cell, dtype: torch.dtype) -> Cell:
     """The value converted to another dtype."""
-    if cell.layout.dtype is dtype:
-        return cell
-    args = (dtype_of(dtype), None, None, None, False, None)
-    return apply("aten._to_copy.default", cell, args, cell.layout.shape, dtype)
+    return cell if cell.layout.dtype is dtype else record_one(_cast_entry(cell.layout, dtype), (cell,))
+
+
+@lru_cache(maxsize=65536)
+def _cast_entry(layout: Layout, dtype: torch.dtype) -> Entry:
+    template = (Ref(0), dtype_of(dtype), None, None, None, False, None)
+    return entry_of("aten._to_copy.default", template, (layout_of(layout.shape, dtype),))
 
 
 def empty(shape: Shape, dtype: torch.dtype) -> Cell:
     """A value with unspecified contents."""
-    layout = layout_of(shape, dtype)
-    return record(entry_of("mlirdev.empty", (sizes(shape), dtype_of(dtype)), (layout,)), ())[0]
+    return record_one(_empty_entry(shape, dtype), ())
+
+
+@lru_cache(maxsize=65536)
+def _empty_entry(shape: Shape, dtype: torch.dtype) -> Entry:
+    return entry_of("mlirdev.empty", (sizes(shape), dtype_of(dtype)), (layout_of(shape, dtype),))
 
 
 def record_bits(cell: Cell, conjugate: bool, negative: bool) -> Cell:

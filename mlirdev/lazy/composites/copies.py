@@ -38,7 +38,9 @@ def _to_copy(
     if target.type != DEVICE_TYPE:
         return _to_host(self, dtype, target, memory_format, non_blocking)
     cell = read(self) if self.device.type == DEVICE_TYPE else upload(self, wait=not non_blocking)
-    return new_tensor(relabelled(views.cast(cell, dtype), copy_stride(self, memory_format)))
+    value, stride = views.cast(cell, dtype), copy_stride(self, memory_format)
+    is_new = value is not cell and stride is None
+    return new_tensor(value if is_new else relabelled(value, stride))
 
 
 def _to_host(
