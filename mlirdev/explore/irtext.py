@@ -58,6 +58,7 @@ _NESTED = rf'\((?:[^()"\n]|{_STRING}|\((?:[^()"\n]|{_STRING}|\([^()\n]*\))*\))*\
 _DEBUG_ATTACHMENT = re.compile(r",? !dbg !\d+")
 # A location behind an op or argument; group 1 is what it says, with its brackets.
 LOCATION = re.compile(rf" loc({_NESTED})")
+_OWN_LOCATION = re.compile(r" loc\([^()\n]*\)$", re.MULTILINE)
 _LOCATION_ALIAS = re.compile(r"#(?:loc\d* = loc\(|di_\w+ = )")
 
 _DEBUG_METADATA = re.compile(r'!(?:llvm\.dbg\.cu|\d+) = (?:distinct )?(?:!DI|!\{(?:!\d+)?\}|!\{i32 \d+, !"Debug Info)')
@@ -75,7 +76,12 @@ def lines_without_locations(text: str, language: Language) -> list[str | None]:
     """Each line of a text without what says where an op comes from; None for one that says nothing else."""
     lines = text.split("\n")
     if language is Language.MLIR:
-        return [_mlir_without_location(line) for line in lines]
+        # Most locations are an op's own, short, and at the end of its line: these go all at once.
+        short = _OWN_LOCATION.sub("", text).split("\n")
+        return [
+            _mlir_without_location(line) if line[:1] == "#" or " loc(" in bare else bare
+            for line, bare in zip(lines, short, strict=True)
+        ]
     if language is Language.LLVM:
         return _llvm_without_locations(lines)
     return list(_asm_without_locations(lines)) if language is Language.ASM else list(lines)

@@ -85,8 +85,10 @@ class _Locations:
 
     def of_op(self, line: str) -> tuple[int, ...]:
         """Of the location at a line's end, the op's own; what stands before it belongs to its arguments."""
+        if line[-1] != ")":
+            return ()
         start = line.rfind(" loc(")
-        return self.read(line[start + 5 : -1]) if start >= 0 and line.endswith(")") else ()
+        return self.read(line[start + 5 : -1]) if start >= 0 else ()
 
 
 def _of_mlir(lines: list[str]) -> list[Ordinals]:
@@ -97,21 +99,22 @@ def _of_mlir(lines: list[str]) -> list[Ordinals]:
     in_list = False
     for number, line in enumerate(lines):
         bare = line.strip()
-        if not bare or bare.startswith(("//", "{-#", "#-}")) or line.startswith("#"):
+        # Millions of lines come by here, so what is rare is told by one look at the first character.
+        if not bare or (bare[0] in "/{#" and (line[0] == "#" or bare.startswith(("//", "{-#", "#-}")))):
             continue
-        if bare.startswith("^"):
+        first, last = bare[0], bare[-1]
+        if first == "^":
             found[number] = locations.of_line(bare) or None
             continue
-        if in_list and not bare.startswith("]"):
+        if in_list and first != "]":
             unfinished[-1].append(number)
             continue
-        is_end = unfinished and bare.startswith(("}", "]"))
-        op = [*(unfinished.pop() if is_end else ()), number]
-        in_list = bare.endswith("[")
-        if bare.endswith("{") or in_list:
-            unfinished.append(op)
+        op = unfinished.pop() if unfinished and (first == "}" or first == "]") else []
+        in_list = last == "["
+        if in_list or last == "{":
+            unfinished.append([*op, number])
             continue
-        ordinals = locations.of_op(bare)
+        found[number] = ordinals = locations.of_op(bare)
         for own in op:
             found[own] = ordinals
     return found
