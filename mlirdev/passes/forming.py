@@ -75,13 +75,13 @@ class _Reader:
 
     def read(self) -> Formed:
         groups = Grouping(self._ops, self._trace).form()
-        reads = {group.number: _read_from_outside(self._ops, group) for group in groups}
+        reads = {group.number: _read_by(self._ops, group) for group in groups}
         results = self._results(groups, reads)
         outliner = Outliner(self._ops, self._trace, self._kinds)
         inputs = tuple(map(self._add_slot, self._tensors))
         launches = []
         by_number = {group.number: group for group in groups}
-        for number in order_groups(reads, results, self._weights(results)):
+        for number in self._order(reads, results):
             made = results[number]
             if made and all(0 in tensor_shape(value.type) for value in made):
                 # Nothing to compute: slots without elements.
@@ -134,29 +134,48 @@ class _Reader:
         needed = {self._ops.base(value) for value in self._ops.returned}.union(*reads.values())
         return {g.number: [r for node in g.ops for r in node.results if r in needed] for g in groups}
 
-    def _weights(self, results: dict[int, list[ir.Value]]) -> dict[ir.Value, int]:
-        """The bytes of every temporary, for the order."""
+    def _order(self, reads: dict[int, set[ir.Value]], results: dict[int, list[ir.Value]]) -> list[int]:
+        """The groups' numbers in the order in which they run. What counts are temporaries, and inputs that a returned
+        result may take the place of, with these."""
         kept = {self._ops.base(value) for value in self._ops.returned}
-        made = (value for values in results.values() for value in values)
-        return {v: 0 if v in kept else nbytes(self._trace.shape(v), element_type(v.type)) for v in made}
+        replaced = dict(self._replaced(reads, results, kept))
+        made = [value for values in results.values() for value in values]
+        weights = dict.fromkeys([*made, *self._tensors], 0)
+        weights.update((v, self._nbytes(v)) for v in (*made, *replaced.values()) if v not in kept or v in replaced)
+        return order_groups(reads, results, weights, replaced)
+
+    def _replaced(
+        self, reads: dict[int, set[ir.Value]], results: dict[int, list[ir.Value]], kept: set[ir.Value]
+    ) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """Results that are returned, each with an input of the same type that its group reads and nobody returns."""
+        for number, values in results.items():
+            inputs = [value for value in self._tensors if value in reads[number] and value not in kept]
+            for value in values:
+                same = next((i for i in inputs if value in kept and i.type == value.type), None)
+                if same is not None:
+                    inputs.remove(same)
+                    yield value, same
+
+    def _nbytes(self, value: ir.Value) -> int:
+        return nbytes(self._trace.shape(value), element_type(value.type))
 
 
-def _read_from_outside(ops: OpGraph, group: Group) -> set[ir.Value]:
-    """Other groups' results that a group reads, through views and free ops."""
+def _read_by(ops: OpGraph, group: Group) -> set[ir.Value]:
+    """The inputs and other groups' results that a group reads, through views and free ops."""
     found: set[ir.Value] = set()
     seen: set[ir.Value] = set()
     pending = [value for node in group.ops for value in node.reads]
     while pending:
         value = pending.pop()
-        node = ops.definer.get(value)
-        if node is None or value in seen:
+        if value in seen:
             continue
         seen.add(value)
-        if node.role is not Role.ROOT:
+        node = ops.definer.get(value)
+        if node is not None and node.role is not Role.ROOT:
             pending.extend(node.reads)
-        elif node.group != group.number:
+        elif node is None or node.group != group.number:
             found.add(value)
-    return found
+    return {value for value in found if isinstance(value.type, ir.RankedTensorType)}
 
 
 def _scalar_kind(type_: ir.Type) -> str:

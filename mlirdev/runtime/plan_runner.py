@@ -16,9 +16,12 @@ take turns with host launches only where the plan has any.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TypeAlias
+
+import numpy as np
 
 from mlirdev.metrics import counters
 from mlirdev.plan import HostLaunch, Launch, Plan, Signature
@@ -299,16 +302,29 @@ class PlanTask(Task):
         return next((fate.error for fate in self._read if fate.error is not None), None)
 
     def _kernel_error(self) -> BaseException | None:
-        """The error of the first launch whose error word is set."""
+        """The error of the program's first node for which an error word is set: launches may run in another order."""
         if not self._frame.has_errors():
             return None
         launches = [launch for s in self._binding.segments if isinstance(s, NativeRun) for launch in s.launches]
-        number = int(self._frame.errors.any(axis=1).argmax())
-        code, node, value, bound = (int(word) for word in self._frame.errors[number])
+        failed = [
+            (launches[i], _error_word(self._frame.errors[i])) for i in np.flatnonzero(self._frame.errors.any(axis=1))
+        ]
+        launch, word = min(failed, key=lambda pair: _node_of(*pair))
         try:
-            return self._describe(launches[number], (code, node, value, bound))
+            return self._describe(launch, word)
         except Exception as error:  # the outputs must be poisoned, be it with this
             return error
+
+
+def _error_word(words: np.ndarray) -> ErrorWord:
+    code, ordinal, value, bound = (int(word) for word in words)
+    return code, ordinal, value, bound
+
+
+def _node_of(launch: Launch, word: ErrorWord) -> int:
+    """The graph node that an error word is about; one that is unknown comes last."""
+    ordinal = word[1]
+    return launch.nodes[ordinal] if 0 <= ordinal < len(launch.nodes) else sys.maxsize
 
 
 _runalls: dict[int, RunAll] = {}

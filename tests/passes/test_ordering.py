@@ -40,3 +40,23 @@ def test_random_graphs_are_ordered_soundly() -> None:
         order = order_groups(reads, results, weights)
         assert sorted(order) == list(range(40))
         assert all(order.index(value) < order.index(n) for n, values in reads.items() for value in values)
+
+
+def test_what_is_needed_late_is_made_late() -> None:
+    # 0 to 2 make a value each of nothing; 3 and 4 reduce two of them, 5 the third. Each step looks equally good from
+    # the start; from the end, each value is made for its reader.
+    reads = {0: set(), 1: set(), 2: set(), 3: {"a"}, 4: {"b", "x"}, 5: {"c", "y"}}
+    results = {0: ["a"], 1: ["b"], 2: ["c"], 3: ["x"], 4: ["y"], 5: ["z"]}
+    weights = {"a": 10, "b": 20, "c": 30, "x": 25, "y": 1, "z": 1}
+    order = order_groups(reads, results, weights)
+    assert order == [0, 3, 1, 4, 2, 5]
+
+
+def test_an_update_comes_after_the_other_readers_of_the_old_value() -> None:
+    # 0 makes the new parameter of the old one, which 1 reads as well.
+    reads, results = {0: {"old"}, 1: {"old"}}, {0: ["new"], 1: ["x"]}
+    assert order_groups(reads, results, {"old": 100, "new": 100, "x": 10}, {"new"}) == [1, 0]
+    # But not if what the update frees is larger.
+    reads[0] = {"old", "large"}
+    weights = {"old": 100, "new": 100, "x": 1000, "large": 1000}
+    assert order_groups(reads, results, weights, {"new"}) == [0, 1]

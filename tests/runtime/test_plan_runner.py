@@ -157,6 +157,18 @@ def test_an_error_word_poisons_the_outputs(device: Device, kernels: Kernels, wai
     assert y.poison is z.poison is first.value
 
 
+def test_of_several_failures_the_program_s_first_is_told(device: Device, kernels: Kernels, wait: bool) -> None:
+    def bad(argv: Argv) -> None:
+        argv.error[:] = (1, 0, 99, 10)
+
+    kernels.add("bad", bad)
+    launches = (Launch("bad", (SlotArg(0),), (1,), (7,)), Launch("bad", (SlotArg(0),), (2,), (3,)))
+    plan, stream = Plan((vector(),) * 3, (0,), (1, 2), launches), device.default_stream
+    y, _ = launch(runner(plan, kernels), stream, [put(stream, [0] * N)], wait, scalars=())
+    with pytest.raises(IndexError, match=r"bad \(3,\)"):
+        y.check() if wait else stream.synchronize()
+
+
 def test_reading_a_poisoned_buffer_counts_as_seeing_the_failure(device: Device, kernels: Kernels, wait: bool) -> None:
     kernels.add("bad", lambda argv: argv.error.__setitem__(0, 1))
     plan = Plan((vector(),), (), (0,), (Launch("bad", (), (0,)),))
