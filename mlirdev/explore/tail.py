@@ -53,7 +53,9 @@ class TailJob:
         """Lower, link and run it. Raises PassError."""
         stages.load()
         from mlirdev.jit import link, resolve_target
+        from mlirdev.jit.target import ask_for_tiles
 
+        ask_for_tiles()  # a target that was resolved elsewhere may want them
         target = resolve_target(self.target)
         symbol = self.symbol if self.stage in ("ll", "asm", "obj") else _SYMBOL
         signature, code = self._object(target)

@@ -85,14 +85,14 @@ def _usual_features(triple: str, cpu: str) -> str:
 def _host_features() -> str:
     """The processor's features that this process may use; none writes scattered elements faster than one by one."""
     features: dict[str, bool] = dict(llvm.get_host_cpu_features())
-    if not _tiles_allowed():
+    if not ask_for_tiles():
         features = {name: on and not name.startswith("amx-") for name, on in features.items()}
     if _architecture(llvm.get_process_triple()) == "x86_64":
         features["prefer-no-scatter"] = True
     return ",".join(f"{'+' if on else '-'}{name}" for name, on in sorted(features.items()))
 
 
-def _tiles_allowed() -> bool:
+def ask_for_tiles() -> bool:
     """Ask for AMX tiles, which Linux grants a process on request only; whether it may use them."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return False
