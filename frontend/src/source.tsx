@@ -163,7 +163,7 @@ function Strip(props: StripProps): JSX.Element {
   return (
     <div class="bar top">
       <select aria-label="file" value={file} onChange={(event) => go(href("source", [event.currentTarget.value]))}>
-        {Object.keys(sources).map((name) => (
+        {filesWithNodes(relation, sources, file).map((name) => (
           <option value={name}>{name}</option>
         ))}
       </select>
@@ -200,6 +200,12 @@ function Strip(props: StripProps): JSX.Element {
       )}
     </div>
   );
+}
+
+/** The files that recorded something, and the one that is shown. */
+function filesWithNodes(relation: Relation, sources: Record<string, string>, shown: string): string[] {
+  const found = new Set(relation.links.places.map((spot) => spot.file));
+  return Object.keys(sources).filter((name) => name === shown || found.has(name));
 }
 
 function total(uses: Use[], kernel: string): number {

@@ -19,7 +19,7 @@ from mlirdev.dialect import IRDL
 from mlirdev.errors import PassError
 from mlirdev.events import Observer, no_observer
 from mlirdev.passes.kernel_source import KernelSource
-from mlirdev.passes.ops import kernel_function
+from mlirdev.passes.ops import kernel_function, walk
 from mlirdev.passes.runner import run_pipeline
 from mlirdev.passes.sizes import DIMS
 from mlirdev.plan import IN_PLACE, THREAD_WORKSPACE_BYTES, WORKSPACE_BYTES, Signature
@@ -77,9 +77,20 @@ def lowered_signature(source: Signature, module: ir.Module) -> Signature:
 def parse(text: str) -> ir.Module:
     """The module of this text, verified. Raises PassError."""
     try:
-        return ir.Module.parse(text)
+        module = ir.Module.parse(text)
     except ir.MLIRError as error:
         raise PassError("kernel", "parse", str(error)) from error
+    _locate_bodies(module)
+    return module
+
+
+def _locate_bodies(module: ir.Module) -> None:
+    """Let ops in the body of a named linalg op have its location: the body isn't printed, so the text has none."""
+    unknown = ir.Location.unknown(module.context)
+    for op in walk(module):
+        parent = op.parent
+        if parent is not None and op.location == unknown and parent.name.startswith("linalg."):
+            op.location = parent.location
 
 
 def to_llvm_ir(module: ir.Module) -> str:

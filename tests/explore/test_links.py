@@ -83,6 +83,14 @@ def test_a_node_is_followed_into_its_kernel(links: Links):
     ]
 
 
+def test_the_body_of_a_named_op_belongs_to_it(links: Links):
+    of = pass_of(links, "contraction-0", "kernel", "func.func(linalg-generalize-named-ops)")
+    assert [line for line in texts(links, of, Use("g_0", 0), 0) if "arith." in line and "constant" not in line] == [
+        "%6 = arith.mulf %in, %in_0 : f32",
+        "%7 = arith.addf %out, %6 : f32",
+    ]
+
+
 def test_a_node_is_followed_to_instructions(links: Links):
     use = Use("g_0", 0)
     final = pass_of(links, "contraction-0", "ll", "optimize")
