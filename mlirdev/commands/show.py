@@ -247,6 +247,19 @@ def lines(ctx: click.Context, line: str, as_json: bool) -> None:
 
 
 @command.command()
+@as_json
+@click.pass_context
+def page(ctx: click.Context, as_json: bool) -> None:
+    """Write OUT/report.html anew, as after a program that was killed, and say where it is."""
+    from mlirdev.explore.report import write_report
+    from mlirdev.explore.view import Prose, View, print_view
+
+    out, json_for_all = ctx.obj
+    file = str(write_report(out))
+    print_view(View({"page": file}, [Prose("", (file,))]), as_json or json_for_all)
+
+
+@command.command()
 @click.argument("what", required=False, default="record")
 def schema(what: str) -> None:
     """The JSON Schema of what WHAT --json prints, else of the record's lines."""

@@ -9,6 +9,7 @@ Everything is typed, and frontend/src/data/types.ts is made from these types: se
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -225,7 +226,7 @@ def _failure(record: Record, failure: schema.Failure) -> FailureFacts:
         lines=_lines_of(record, failure),
         illegal=failure.illegal,
         before=before,
-        command=failure.command,
+        command=f"cd {shlex.quote(str(record.folder / failure.owner))} && {failure.command}" if failure.command else "",
         reproducer=failure.reproducer,
     )
 

@@ -21,7 +21,7 @@ from tests.explore.records import HEADER, LL, write_record
 WHATS = (
     ("summary",), ("graphs",), ("graph", "g_1"), ("runs",), ("kernels",), ("kernel", "row-b"), ("launches",),
     ("passes", "row-b"), ("pass", "row-b", "2"), ("search", "addf"), ("failures",), ("syncs",), ("fallbacks",),
-    ("timeline",), ("memory",), ("source",), ("lines", "train.py:5"),
+    ("timeline",), ("memory",), ("source",), ("lines", "train.py:5"), ("page",),
 )  # fmt: skip
 
 
@@ -51,6 +51,14 @@ def test_every_view_is_text_and_json(out: str, what: tuple[str, ...], capsys: py
 def test_json_may_be_asked_for_first_and_without_what(out: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(shown(capsys, "--json", out, "kernels")) == shown_json(capsys, out, "kernels")
     assert shown_json(capsys, out) == shown_json(capsys, out, "summary")
+
+
+def test_the_page_is_written_anew(out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(out, "report.html")
+    assert not file.exists()
+    assert shown(capsys, out, "page") == f"{file}\n"
+    assert "failed to legalize" not in file.read_text()  # packed
+    assert file.read_text().startswith("<!doctype html>")
 
 
 def test_the_summary_begins_with_failures_and_has_every_section(out: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -143,6 +144,28 @@ def test_the_timeline_goes_to_a_run(browser: Browser, report: Path) -> None:
         page.mouse.move(box["x"] + 500, box["y"] + 40)
         page.mouse.up()
         expect(page).to_have_url(re.compile(r"from=[\d.]+&to=[\d.]+"))
+
+
+def test_a_long_table_has_the_rows_in_sight(browser: Browser, tmp_path: Path) -> None:
+    lines = [_grown(line) if isinstance(line, schema.Graph) else line for line in records.lines()]
+    folder = records.write_record(tmp_path)
+    (folder / schema.RECORD_FILE).write_bytes(b"".join(map(schema.encode, lines)))
+    with opened(browser, write_report(folder), "#graph/g_1/nodes") as page:
+        rows = page.locator("tr[data-row]")
+        expect(page.get_by_text("3000 nodes")).to_be_visible()
+        assert rows.count() < 200
+        page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+        expect(page.locator("tr[data-row='2999']")).to_contain_text("n2999")
+        assert rows.count() < 200
+        page.emulate_media(media="print")
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        expect(rows).to_have_count(3000)
+
+
+def _grown(graph: schema.Graph) -> schema.Graph:
+    """With a node of its own for each of 3000 lines of its text, which no kernel computes."""
+    more = [schema.GraphNode("aten.neg.default", f"%{i} = aten.neg.default(%1)", [1], ["f32[]"]) for i in range(2996)]
+    return msgspec.structs.replace(graph, nodes=[*graph.nodes, *more])
 
 
 def test_what_does_not_exist_says_so(browser: Browser, report: Path) -> None:

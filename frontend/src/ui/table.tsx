@@ -166,23 +166,29 @@ function useRange(body: { current: HTMLElement | null }, count: number): [number
   useEffect(() => {
     if (count <= SHORT) return;
     const height = body.current?.querySelector<HTMLElement>("tr[data-row]")?.offsetHeight || 24;
+    let isPrinting = false;
     const look = (): void => {
+      if (isPrinting) return;
       const top = body.current?.getBoundingClientRect().top ?? 0;
       const first = Math.max(0, Math.floor(-top / height) - MARGIN);
       const last = Math.min(count, Math.ceil((window.innerHeight - top) / height) + MARGIN);
       setRange((old) => (old[0] === first && old[1] === last && old[2] === height ? old : [first, Math.max(first, last), height]));
     };
-    const all = (): void => setRange([0, count, height]);
+    const print = (event: Event): void => {
+      isPrinting = event.type === "beforeprint";
+      if (isPrinting) setRange([0, count, height]);
+      else look();
+    };
     look();
     window.addEventListener("scroll", look, { passive: true });
     window.addEventListener("resize", look);
-    window.addEventListener("beforeprint", all);
-    window.addEventListener("afterprint", look);
+    window.addEventListener("beforeprint", print);
+    window.addEventListener("afterprint", print);
     return () => {
       window.removeEventListener("scroll", look);
       window.removeEventListener("resize", look);
-      window.removeEventListener("beforeprint", all);
-      window.removeEventListener("afterprint", look);
+      window.removeEventListener("beforeprint", print);
+      window.removeEventListener("afterprint", print);
     };
   }, [count]);
   return count <= SHORT ? [0, count, 0] : range;

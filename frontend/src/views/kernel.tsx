@@ -129,7 +129,7 @@ function named(use: KernelUse): string {
 
 function Steps({ owner }: { owner: Owner }): JSX.Element {
   const steps: Column<Step>[] = [
-    { key: "number", title: "", right: true, width: 3, cell: (s) => <span class="dim">{s.number}</span>, by: (s) => s.number },
+    { key: "number", title: "#", right: true, width: 3, cell: (s) => <span class="dim">{s.number}</span>, by: (s) => s.number },
     { key: "stage", title: "stage", width: 6, cell: (s) => s.stage, by: (s) => s.stage },
     { key: "name", title: "pass", width: 22, cell: (s) => <a href={link.pass(owner.name, s.number)} class={s.changed ? "name" : "name same"}>{s.name}</a>, by: (s) => s.name },
     { key: "seconds", title: "time", right: true, width: 6, cell: (s) => seconds(s.seconds), by: (s) => s.seconds },

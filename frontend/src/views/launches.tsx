@@ -38,7 +38,7 @@ export function Launches({ graph }: { graph: GraphPage }): JSX.Element {
 }
 
 const COLUMNS: Column<Row>[] = [
-  { key: "index", title: "", right: true, width: 3, cell: (r) => <span class="dim">{r.index}</span>, by: (r) => r.index },
+  { key: "index", title: "#", right: true, width: 3, cell: (r) => <span class="dim">{r.index}</span>, by: (r) => r.index },
   { key: "kernel", title: "kernel", width: 16, cell: (r) => <What row={r} />, by: (r) => r.launch.kernel },
   { key: "seconds", title: "time", right: true, width: 6, cell: (r) => seconds(r.totals.seconds), by: (r) => r.totals.seconds },
   { key: "share", title: "share", right: true, width: 5, cell: (r) => share(r.share), by: (r) => r.share },

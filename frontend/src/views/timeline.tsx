@@ -171,7 +171,7 @@ function look({ from, to }: Sight, timeline: Columns, replace: boolean): void {
 const COLUMNS: Column<Item>[] = [
   { key: "lane", title: "lane", width: 6, cell: (r) => r.lane, by: (r) => r.lane },
   { key: "what", title: "what", width: 18, cell: (r) => <Leads of={r} />, by: (r) => r.what },
-  { key: "kind", title: "", width: 6, cell: (r) => <span class="dim">{r.kind}</span>, by: (r) => r.kind },
+  { key: "kind", title: "kind", width: 6, cell: (r) => <span class="dim">{r.kind}</span>, by: (r) => r.kind },
   { key: "seconds", title: "time", right: true, width: 6, cell: (r) => seconds(r.seconds), by: (r) => r.seconds },
   { key: "at", title: "at", right: true, width: 6, cell: (r) => <a href={href("timeline", [], around(r))}>{seconds(r.at)}</a>, by: (r) => r.at },
   { key: "run", title: "run", right: true, width: 4.5, cell: (r) => (r.run < 0 ? "" : <a href={href("timeline", [], { run: r.run })}>{r.run}</a>), by: (r) => r.run },

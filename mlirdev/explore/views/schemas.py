@@ -34,6 +34,7 @@ TYPES: dict[str, Any] = {
     "memory": MemoryFacts,
     "source": list[SourceFacts],
     "lines": LineFacts,
+    "page": dict[str, str],
 }
 
 
