@@ -23,7 +23,10 @@ function sources(folder) {
 
 function licences(inputs) {
   const packages = new Set(Object.keys(inputs).map(packageOf).filter(Boolean));
-  return [...packages].sort().map(licence).join(`\n${"-".repeat(100)}\n\n`);
+  return [...packages]
+    .sort()
+    .map(licence)
+    .join(`\n${"-".repeat(100)}\n\n`);
 }
 
 function packageOf(input) {
@@ -59,5 +62,6 @@ if (process.argv.includes("--watch")) {
 } else {
   const result = await esbuild.build(options);
   writeFileSync(join(out, "LICENSES.txt"), licences(result.metafile.inputs));
-  for (const [file, { bytes }] of Object.entries(result.metafile.outputs)) console.log(`${file} ${(bytes / 1024) | 0} KiB`);
+  for (const [file, { bytes }] of Object.entries(result.metafile.outputs))
+    console.log(`${file} ${(bytes / 1024) | 0} KiB`);
 }

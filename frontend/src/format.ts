@@ -1,8 +1,22 @@
 // Numbers as a person reads them; the same words as mlirdev/explore/units.py.
 type Unit = [number, string];
-const SECONDS: Unit[] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
-const BYTES: Unit[] = [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
-const COUNTS: Unit[] = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const SECONDS: Unit[] = [
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+  [1e-9, "ns"],
+];
+const BYTES: Unit[] = [
+  [2 ** 30, "GiB"],
+  [2 ** 20, "MiB"],
+  [2 ** 10, "KiB"],
+];
+const COUNTS: Unit[] = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
 export const NONE = "–";
 
 export function seconds(value: number): string {

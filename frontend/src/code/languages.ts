@@ -48,33 +48,41 @@ const LLVM_OPS =
   "add alloca and ashr atomicrmw bitcast br call cmpxchg extractelement extractvalue fadd fcmp fdiv fence fmul fneg fpext fptosi " +
   "fptoui fptrunc freeze frem fsub getelementptr icmp insertelement insertvalue inttoptr invoke load lshr mul or phi ptrtoint ret " +
   "sdiv select sext shl shufflevector sitofp srem store sub switch trunc udiv uitofp unreachable urem xor zext tail define declare";
-export const llvm = lexer("llvm", [
-  [/^;.*/, "comment"],
-  STRING,
-  [/^%(?:[\w$.-]+|"[^"]*")/, "variableName"],
-  [/^@(?:[\w$.-]+|"[^"]*")/, "atom"],
-  [/^[!#][\w$.-]*/, "meta"],
-  [/^(?:i\d+|ptr|half|bfloat|float|double|fp128|void|label|metadata|token)(?![\w.])/, "typeName"],
-  [new RegExp(`^(?:${LLVM_OPS.replaceAll(" ", "|")})(?![\\w.])`), "keyword"],
-  [/^(?:true|false|null|undef|poison|zeroinitializer|splat)(?!\w)/, "bool"],
-  NUMBER,
-  [/^[A-Za-z_$.][\w$.]*/, null],
-], [[/^[\w$.-]+:/, "labelName"]]);
+export const llvm = lexer(
+  "llvm",
+  [
+    [/^;.*/, "comment"],
+    STRING,
+    [/^%(?:[\w$.-]+|"[^"]*")/, "variableName"],
+    [/^@(?:[\w$.-]+|"[^"]*")/, "atom"],
+    [/^[!#][\w$.-]*/, "meta"],
+    [/^(?:i\d+|ptr|half|bfloat|float|double|fp128|void|label|metadata|token)(?![\w.])/, "typeName"],
+    [new RegExp(`^(?:${LLVM_OPS.replaceAll(" ", "|")})(?![\\w.])`), "keyword"],
+    [/^(?:true|false|null|undef|poison|zeroinitializer|splat)(?!\w)/, "bool"],
+    NUMBER,
+    [/^[A-Za-z_$.][\w$.]*/, null],
+  ],
+  [[/^[\w$.-]+:/, "labelName"]],
+);
 
-export const asm = lexer("asm", [
-  [/^(?:#(?!\d|:)|\/\/).*/, "comment"],
-  STRING,
-  [/^\.L[\w$.]+/, "labelName"],
-  [/^%\w+/, "variableName"],
-  [/^[$#]-?(?:0x[\da-fA-F]+|\d+)/, "number"],
-  [/^[@.]\w+/, "meta"],
-  NUMBER,
-  [/^[A-Za-z_$][\w$.]*/, null],
-], [
-  [/^[\w$.]+:/, "labelName"],
-  [/^\.[\w.]+/, "meta"],
-  [/^[a-z][\w.]*/, "keyword"],
-]);
+export const asm = lexer(
+  "asm",
+  [
+    [/^(?:#(?!\d|:)|\/\/).*/, "comment"],
+    STRING,
+    [/^\.L[\w$.]+/, "labelName"],
+    [/^%\w+/, "variableName"],
+    [/^[$#]-?(?:0x[\da-fA-F]+|\d+)/, "number"],
+    [/^[@.]\w+/, "meta"],
+    NUMBER,
+    [/^[A-Za-z_$][\w$.]*/, null],
+  ],
+  [
+    [/^[\w$.]+:/, "labelName"],
+    [/^\.[\w.]+/, "meta"],
+    [/^[a-z][\w.]*/, "keyword"],
+  ],
+);
 
 export const graph = lexer("graph", [
   [/^\/\/.*/, "comment"],

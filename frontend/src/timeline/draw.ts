@@ -40,7 +40,14 @@ interface Colours {
   kinds: string[];
 }
 
-export function draw(canvas: HTMLCanvasElement, width: number, timeline: Timeline, lanes: Lane[], sight: Sight, pointed: Pointed | null): void {
+export function draw(
+  canvas: HTMLCanvasElement,
+  width: number,
+  timeline: Timeline,
+  lanes: Lane[],
+  sight: Sight,
+  pointed: Pointed | null,
+): void {
   const height = heightOf(lanes, timeline);
   const ratio = window.devicePixelRatio || 1;
   canvas.width = width * ratio;
@@ -62,7 +69,16 @@ export function draw(canvas: HTMLCanvasElement, width: number, timeline: Timelin
   if (timeline.memory.length) drawMemory(context, width, height, timeline, sight, colours);
 }
 
-function drawLane(context: CanvasRenderingContext2D, width: number, y: number, timeline: Timeline, lane: Lane, sight: Sight, colours: Colours, pointed: number): void {
+function drawLane(
+  context: CanvasRenderingContext2D,
+  width: number,
+  y: number,
+  timeline: Timeline,
+  lane: Lane,
+  sight: Sight,
+  colours: Colours,
+  pointed: number,
+): void {
   const scale = (width - LABEL) / (sight.to - sight.from);
   let filled = -1; // The last pixel that has something.
   for (let k = firstAt(lane, sight.from); k < lane.at.length && lane.at[k]! < sight.to; k++) {
@@ -73,11 +89,26 @@ function drawLane(context: CanvasRenderingContext2D, width: number, y: number, t
     context.fillStyle = k === pointed ? colours.ink : colours.kinds[lane.kind[k]!]!;
     context.fillRect(left, y, drawn, LANE);
     filled = Math.floor(left + drawn);
-    if (drawn > 48) drawName(context, timeline.names[lane.what[k]!] ?? "", left, y, drawn, isDark(context.fillStyle) ? "#fff" : "#111");
+    if (drawn > 48)
+      drawName(
+        context,
+        timeline.names[lane.what[k]!] ?? "",
+        left,
+        y,
+        drawn,
+        isDark(context.fillStyle) ? "#fff" : "#111",
+      );
   }
 }
 
-function drawName(context: CanvasRenderingContext2D, name: string, left: number, y: number, width: number, colour: string): void {
+function drawName(
+  context: CanvasRenderingContext2D,
+  name: string,
+  left: number,
+  y: number,
+  width: number,
+  colour: string,
+): void {
   context.save();
   context.beginPath();
   context.rect(left, y, width - 3, LANE);
@@ -87,7 +118,13 @@ function drawName(context: CanvasRenderingContext2D, name: string, left: number,
   context.restore();
 }
 
-function drawAxis(context: CanvasRenderingContext2D, width: number, height: number, sight: Sight, colours: Colours): void {
+function drawAxis(
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  sight: Sight,
+  colours: Colours,
+): void {
   const step = niceStep((sight.to - sight.from) / Math.max(2, (width - LABEL) / 110));
   const scale = (width - LABEL) / (sight.to - sight.from);
   context.fillStyle = colours.faint;
@@ -103,7 +140,14 @@ function drawAxis(context: CanvasRenderingContext2D, width: number, height: numb
   }
 }
 
-function drawMemory(context: CanvasRenderingContext2D, width: number, height: number, timeline: Timeline, sight: Sight, colours: Colours): void {
+function drawMemory(
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  timeline: Timeline,
+  sight: Sight,
+  colours: Colours,
+): void {
   const { memory, memory_at: at } = timeline;
   const most = memory.reduce((a, b) => Math.max(a, b), 1);
   const bottom = height - 4;
@@ -145,7 +189,8 @@ function coloursOf(canvas: HTMLElement): Colours {
     probe.style.color = colour;
     return getComputedStyle(probe).color;
   };
-  const mixed = (share: number, with_ = "var(--paper)"): string => resolved(`color-mix(in srgb, var(--accent) ${share}%, ${with_})`);
+  const mixed = (share: number, with_ = "var(--paper)"): string =>
+    resolved(`color-mix(in srgb, var(--accent) ${share}%, ${with_})`);
   const found = {
     ink: resolved("var(--ink)"),
     faint: resolved("var(--faint)"),
@@ -159,8 +204,15 @@ function coloursOf(canvas: HTMLElement): Colours {
 
 function isDark(colour: string | CanvasGradient | CanvasPattern): boolean {
   const text = String(colour);
-  const hex = /^#(..)(..)(..)$/.exec(text)?.slice(1).map((part) => Number.parseInt(part, 16) / 255);
-  const parts = hex ?? text.match(/[\d.]+/g)?.slice(0, 3).map((part) => Number(part) / (text.startsWith("rgb") ? 255 : 1)) ?? [0, 0, 0];
+  const hex = /^#(..)(..)(..)$/
+    .exec(text)
+    ?.slice(1)
+    .map((part) => Number.parseInt(part, 16) / 255);
+  const parts = hex ??
+    text
+      .match(/[\d.]+/g)
+      ?.slice(0, 3)
+      .map((part) => Number(part) / (text.startsWith("rgb") ? 255 : 1)) ?? [0, 0, 0];
   const [red = 0, green = 0, blue = 0] = parts;
   return 0.299 * red + 0.587 * green + 0.114 * blue < 0.6;
 }

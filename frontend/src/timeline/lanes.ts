@@ -33,9 +33,19 @@ type Part = [Kind, Spans];
 export function lanesOf(timeline: Timeline): Lane[] {
   const streams = [...new Set(timeline.launches.lane)].sort((a, b) => a - b);
   const named: [string, Part[]][] = [
-    ["host", [["record", timeline.recorded], ["compile", timeline.compiled], ["launch", timeline.launched]]],
+    [
+      "host",
+      [
+        ["record", timeline.recorded],
+        ["compile", timeline.compiled],
+        ["launch", timeline.launched],
+      ],
+    ],
     ["waiting", [["wait", timeline.waits]]],
-    ...streams.map((stream): [string, Part[]] => [`stream ${stream}`, [["kernel", ofStream(timeline.launches, stream)]]]),
+    ...streams.map((stream): [string, Part[]] => [
+      `stream ${stream}`,
+      [["kernel", ofStream(timeline.launches, stream)]],
+    ]),
     ["copies", [["copy", timeline.copies]]],
   ];
   return named.map(([name, parts]) => lane(name, parts)).filter((made) => made.at.length);
@@ -44,7 +54,14 @@ export function lanesOf(timeline: Timeline): Lane[] {
 function ofStream(spans: Spans, stream: number): Spans {
   const wanted = [...spans.lane.keys()].filter((k) => spans.lane[k] === stream);
   const pick = (of: number[]): number[] => wanted.map((k) => of[k]!);
-  return { what: pick(spans.what), where: pick(spans.where), at: pick(spans.at), seconds: pick(spans.seconds), lane: pick(spans.lane), run: pick(spans.run) };
+  return {
+    what: pick(spans.what),
+    where: pick(spans.where),
+    at: pick(spans.at),
+    seconds: pick(spans.seconds),
+    lane: pick(spans.lane),
+    run: pick(spans.run),
+  };
 }
 
 function lane(name: string, parts: Part[]): Lane {

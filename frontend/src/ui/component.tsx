@@ -19,10 +19,7 @@ export function useApp(): App {
   return app;
 }
 
-export function component(
-  Component: ComponentType<ViewProps>,
-  about: Pick<View, "title" | "section" | "keys">,
-): View {
+export function component(Component: ComponentType<ViewProps>, about: Pick<View, "title" | "section" | "keys">): View {
   return {
     ...about,
     mount(root, first, app) {

@@ -52,5 +52,8 @@ export function withQuery(route: Route, change: Record<string, string | undefine
 /** Whether each word of a filter stands in the text. */
 export function matches(filter: string | undefined, ...texts: string[]): boolean {
   const text = texts.join(" ").toLowerCase();
-  return (filter ?? "").toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  return (filter ?? "")
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }

@@ -21,7 +21,12 @@ export function Help({ places, keys, onClose }: Props): JSX.Element {
   useEffect(() => dialog.current?.showModal(), []);
   const rows = [...COMMON, ...keys, ...places.map(({ section, key }): [string, string] => [`g ${key}`, section])];
   return (
-    <dialog ref={dialog} aria-label="keys" onClose={onClose} onClick={(event) => event.target === dialog.current && onClose()}>
+    <dialog
+      ref={dialog}
+      aria-label="keys"
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && onClose()}
+    >
       <h2>Keys</h2>
       <dl class="keys">
         {rows.map(([key, does]) => (

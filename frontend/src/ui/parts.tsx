@@ -14,7 +14,12 @@ export function Empty({ title, children }: Children & { title: string }): JSX.El
   );
 }
 
-export function Section({ title, note, id, children }: Children & { title: string; note?: ComponentChildren; id?: string }): JSX.Element {
+export function Section({
+  title,
+  note,
+  id,
+  children,
+}: Children & { title: string; note?: ComponentChildren; id?: string }): JSX.Element {
   return (
     <section id={id}>
       <h2>

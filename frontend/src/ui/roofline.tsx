@@ -32,26 +32,42 @@ export function Roofline({ kernels, peakGflops, peakGbps, hovered, onHover }: Pr
   const ys = decades([...points.map((p) => p.kernel.gflops), ...(peakGflops ? [peakGflops] : [])]);
   const x = scale(xs, LEFT, width - RIGHT);
   const y = scale(ys, HEIGHT - BOTTOM, TOP);
-  const roof = ridge && `M${x(xs[0])} ${y(xs[0] * peakGbps)} L${x(ridge)} ${y(peakGflops)} L${x(xs[1])} ${y(peakGflops)}`;
+  const roof =
+    ridge && `M${x(xs[0])} ${y(xs[0] * peakGbps)} L${x(ridge)} ${y(peakGflops)} L${x(xs[1])} ${y(peakGflops)}`;
   const longest = Math.max(...points.map((p) => p.kernel.seconds));
   return (
     <figure class="chart" ref={root}>
-      <svg width={width} height={HEIGHT} role="img" aria-label="roofline: operations a second over operations a byte, by kernel">
-        <clipPath id="plot"><rect x={LEFT} y={TOP} width={Math.max(0, width - LEFT - RIGHT)} height={HEIGHT - TOP - BOTTOM} /></clipPath>
+      <svg
+        width={width}
+        height={HEIGHT}
+        role="img"
+        aria-label="roofline: operations a second over operations a byte, by kernel"
+      >
+        <clipPath id="plot">
+          <rect x={LEFT} y={TOP} width={Math.max(0, width - LEFT - RIGHT)} height={HEIGHT - TOP - BOTTOM} />
+        </clipPath>
         {steps(xs).map((value) => (
           <g class="grid">
             <line x1={x(value)} x2={x(value)} y1={TOP} y2={HEIGHT - BOTTOM} />
-            <text x={x(value)} y={HEIGHT - BOTTOM + 15} text-anchor="middle">{label(value)}</text>
+            <text x={x(value)} y={HEIGHT - BOTTOM + 15} text-anchor="middle">
+              {label(value)}
+            </text>
           </g>
         ))}
         {steps(ys).map((value) => (
           <g class="grid">
             <line x1={LEFT} x2={width - RIGHT} y1={y(value)} y2={y(value)} />
-            <text x={LEFT - 7} y={y(value) + 4} text-anchor="end">{label(value)}</text>
+            <text x={LEFT - 7} y={y(value) + 4} text-anchor="end">
+              {label(value)}
+            </text>
           </g>
         ))}
-        <text class="axis" x={width - RIGHT} y={HEIGHT - 4} text-anchor="end">operations a byte</text>
-        <text class="axis" x={LEFT + 6} y={TOP + 12}>GFLOP/s</text>
+        <text class="axis" x={width - RIGHT} y={HEIGHT - 4} text-anchor="end">
+          operations a byte
+        </text>
+        <text class="axis" x={LEFT + 6} y={TOP + 12}>
+          GFLOP/s
+        </text>
         {roof && <path class="roof" d={roof} clip-path="url(#plot)" />}
         {points.map(({ kernel, intensity }) => (
           <circle
@@ -69,7 +85,8 @@ export function Roofline({ kernels, peakGflops, peakGbps, hovered, onHover }: Pr
       </svg>
       <figcaption class="dim">
         {`A circle a kernel, its area the time it took. ${ridge ? "The line is what the processor allows." : "The processor's peaks aren't known, so there is no roof."}`}
-        {points.length < kernels.length && ` ${kernels.length - points.length} kernels that only move data, or didn't run, aren't in it.`}
+        {points.length < kernels.length &&
+          ` ${kernels.length - points.length} kernels that only move data, or didn't run, aren't in it.`}
       </figcaption>
     </figure>
   );
@@ -77,7 +94,9 @@ export function Roofline({ kernels, peakGflops, peakGbps, hovered, onHover }: Pr
 
 function pointsOf(kernels: KernelFacts[]): Point[] {
   const found = kernels.filter((kernel) => kernel.flops && kernel.nbytes && kernel.seconds);
-  return found.map((kernel) => ({ kernel, intensity: kernel.flops / kernel.nbytes })).sort((a, b) => b.kernel.seconds - a.kernel.seconds);
+  return found
+    .map((kernel) => ({ kernel, intensity: kernel.flops / kernel.nbytes }))
+    .sort((a, b) => b.kernel.seconds - a.kernel.seconds);
 }
 
 /** From the power of ten below all values to the one above. */

@@ -36,7 +36,11 @@ function Bar({ name, spans, total }: { name: string; spans: Span[]; total: numbe
       </span>
       <div class="span-bar" role="img" aria-label={`${name}: ${said}`}>
         {spans.map((span) => (
-          <i class={`fill-${slug(span.what)}`} style={{ width: `${(100 * span.seconds) / total}%` }} title={`${span.what}: ${seconds(span.seconds)}, ${share(span.seconds / total)}`} />
+          <i
+            class={`fill-${slug(span.what)}`}
+            style={{ width: `${(100 * span.seconds) / total}%` }}
+            title={`${span.what}: ${seconds(span.seconds)}, ${share(span.seconds / total)}`}
+          />
         ))}
       </div>
     </div>

@@ -70,7 +70,11 @@ export function Table<T>(props: Props<T>): JSX.Element {
     key: (key) => {
       if (key === "j" || key === "ArrowDown") return move(latest.current + 1);
       if (key === "k" || key === "ArrowUp") return move(latest.current - 1);
-      const there = key === "Enter" && body.current?.contains(document.activeElement) && rows[latest.current] && href?.(rows[latest.current]!);
+      const there =
+        key === "Enter" &&
+        body.current?.contains(document.activeElement) &&
+        rows[latest.current] &&
+        href?.(rows[latest.current]!);
       if (there) go(there);
       return Boolean(there);
     },
@@ -117,13 +121,26 @@ export function Table<T>(props: Props<T>): JSX.Element {
   );
 }
 
-function Head<T>({ column, sort, onSort }: { column: Column<T>; sort: string; onSort: (sort: string) => void }): JSX.Element {
+function Head<T>({
+  column,
+  sort,
+  onSort,
+}: {
+  column: Column<T>;
+  sort: string;
+  onSort: (sort: string) => void;
+}): JSX.Element {
   const { key, title } = column;
   const state = sort === key ? "ascending" : sort === `-${key}` ? "descending" : "none";
   // Numbers are looked at from the largest on.
   const next = column.right ? (state === "descending" ? key : `-${key}`) : state === "ascending" ? `-${key}` : key;
   return (
-    <th scope="col" class={column.right ? "right" : undefined} aria-sort={column.by ? state : undefined} title={column.hint}>
+    <th
+      scope="col"
+      class={column.right ? "right" : undefined}
+      aria-sort={column.by ? state : undefined}
+      title={column.hint}
+    >
       {column.by ? (
         <button type="button" onClick={() => onSort(next)}>
           {title}
@@ -172,7 +189,9 @@ function useRange(body: { current: HTMLElement | null }, count: number): [number
       const top = body.current?.getBoundingClientRect().top ?? 0;
       const first = Math.max(0, Math.floor(-top / height) - MARGIN);
       const last = Math.min(count, Math.ceil((window.innerHeight - top) / height) + MARGIN);
-      setRange((old) => (old[0] === first && old[1] === last && old[2] === height ? old : [first, Math.max(first, last), height]));
+      setRange((old) =>
+        old[0] === first && old[1] === last && old[2] === height ? old : [first, Math.max(first, last), height],
+      );
     };
     const print = (event: Event): void => {
       isPrinting = event.type === "beforeprint";

@@ -11,13 +11,20 @@ import { Copy, Empty, Name, Place } from "../ui/parts";
 
 function Failures({ app }: ViewProps): JSX.Element {
   const { failures } = app.data.page;
-  if (!failures.length) return <Empty title="Nothing failed">Every pass gave valid IR, and every kernel was compiled.</Empty>;
+  if (!failures.length)
+    return <Empty title="Nothing failed">Every pass gave valid IR, and every kernel was compiled.</Empty>;
   return (
     <div class="page">
       <h1>{failures.length === 1 ? "A pass failed" : `${plural(failures.length, "pass", "passes")} failed`}</h1>
       <p class="soft">What failed ran on the CPU, or raised an error at the line below.</p>
       {failures.map((failure, k) => (
-        <Failed key={k} failure={failure} number={k} load={() => app.data.passes(failure.owner)} sources={() => app.data.sources()} />
+        <Failed
+          key={k}
+          failure={failure}
+          number={k}
+          load={() => app.data.passes(failure.owner)}
+          sources={() => app.data.sources()}
+        />
       ))}
     </div>
   );
@@ -95,7 +102,9 @@ function Lines({ places, files }: { places: string[]; files: Record<string, stri
         return (
           <div>
             <Place at={place} />
-            {text !== undefined && <Code text={text.trim()} file="a.py" first={Number(line)} lineHref={() => link.source(place)} />}
+            {text !== undefined && (
+              <Code text={text.trim()} file="a.py" first={Number(line)} lineHref={() => link.source(place)} />
+            )}
           </div>
         );
       })}
@@ -135,9 +144,19 @@ function Before({ owner, failure }: { owner: Owner; failure: FailureFacts }): JS
   return (
     <Titled
       title={`The IR before it, after ${step.name}`}
-      action={<a href={link.pass(owner.name, step.number, at < 0 ? {} : { line: at + 1 })}>all {plural(lines.length, "line")}</a>}
+      action={
+        <a href={link.pass(owner.name, step.number, at < 0 ? {} : { line: at + 1 })}>
+          all {plural(lines.length, "line")}
+        </a>
+      }
     >
-      <Code text={shown.join("\n")} file={step.file} first={first + 1} marked={at + 1} lineHref={(line) => link.pass(owner.name, step.number, { line })} />
+      <Code
+        text={shown.join("\n")}
+        file={step.file}
+        first={first + 1}
+        marked={at + 1}
+        lineHref={(line) => link.pass(owner.name, step.number, { line })}
+      />
     </Titled>
   );
 }

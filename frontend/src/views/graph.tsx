@@ -20,7 +20,14 @@ function Graph({ app, route }: ViewProps): JSX.Element {
       {(graph) => (
         <div class="page wide">
           <Head graph={graph} />
-          <Tabs label="parts of the graph" current={route.path[1] ?? ""} tabs={tabs(graph, app.data.page.owners.some((o) => o.owner === `graphs/${name}`))} />
+          <Tabs
+            label="parts of the graph"
+            current={route.path[1] ?? ""}
+            tabs={tabs(
+              graph,
+              app.data.page.owners.some((o) => o.owner === `graphs/${name}`),
+            )}
+          />
           <Part graph={graph} route={route} />
         </div>
       )}
@@ -55,7 +62,9 @@ function Head({ graph }: { graph: GraphPage }): JSX.Element {
           `${plural(facts.runs, "run")}, ${plural(facts.hits, "hit")}`,
           `${seconds(facts.seconds)} in kernels`,
           facts.from_disk ? "found on disk" : `compiled in ${seconds(facts.compile_s)}`,
-          facts.generalised ? `generalised: ${facts.syms === 1 ? "a size comes" : `${facts.syms} sizes come`} with each run` : "",
+          facts.generalised
+            ? `generalised: ${facts.syms === 1 ? "a size comes" : `${facts.syms} sizes come`} with each run`
+            : "",
         ]
           .filter(Boolean)
           .join(" · ")}
@@ -110,10 +119,22 @@ function Nodes({ nodes, route }: { nodes: NodeFacts[]; route: Route }): JSX.Elem
 
 const NODES: Column<NodeFacts>[] = [
   { key: "number", title: "node", right: true, width: 3.5, cell: (n) => `n${n.number}`, by: (n) => n.number },
-  { key: "text", title: "op", width: 26, cell: (n) => <code title={n.text}>{withoutTypes(n.text)}</code>, by: (n) => n.op },
+  {
+    key: "text",
+    title: "op",
+    width: 26,
+    cell: (n) => <code title={n.text}>{withoutTypes(n.text)}</code>,
+    by: (n) => n.op,
+  },
   { key: "results", title: "gives", width: 14, cell: (n) => <code>{n.results.join(", ")}</code> },
   { key: "kernels", title: "computed by", cell: (n) => <ComputedBy node={n} />, by: (n) => n.kernels[0] ?? "" },
-  { key: "lines", title: "lines", width: 14, cell: (n) => <Places at={n.lines} most={2} />, by: (n) => n.lines[0] ?? "" },
+  {
+    key: "lines",
+    title: "lines",
+    width: 14,
+    cell: (n) => <Places at={n.lines} most={2} />,
+    by: (n) => n.lines[0] ?? "",
+  },
 ];
 
 /** "%3 = aten.add.Tensor(%1, %2)": what it gives stands beside it. */
@@ -122,8 +143,18 @@ function withoutTypes(text: string): string {
 }
 
 function ComputedBy({ node }: { node: NodeFacts }): JSX.Element {
-  if (node.host) return <span class="bad" title={node.host}>the CPU: {node.host}</span>;
-  if (!node.kernels.length) return <span class="dim" title={node.fate}>{node.fate}</span>;
+  if (node.host)
+    return (
+      <span class="bad" title={node.host}>
+        the CPU: {node.host}
+      </span>
+    );
+  if (!node.kernels.length)
+    return (
+      <span class="dim" title={node.fate}>
+        {node.fate}
+      </span>
+    );
   return (
     <>
       <Name kind="kernel" of={node.kernels[0]!} />
@@ -136,18 +167,54 @@ function Runs({ graph }: { graph: GraphPage }): JSX.Element {
   const { runs, detail } = graph;
   return (
     <>
-      {runs.length < detail.facts.runs && <p class="soft">{`The first ${whole(runs.length)} of ${whole(detail.facts.runs)}.`}</p>}
-      <Table label="runs" rows={runs} columns={RUNS} id={(run) => String(run.number)} href={(run) => href("timeline", [], { run: run.number })} empty={<Empty title="Never run">It was compiled, and the program ended before it was launched.</Empty>} />
+      {runs.length < detail.facts.runs && (
+        <p class="soft">{`The first ${whole(runs.length)} of ${whole(detail.facts.runs)}.`}</p>
+      )}
+      <Table
+        label="runs"
+        rows={runs}
+        columns={RUNS}
+        id={(run) => String(run.number)}
+        href={(run) => href("timeline", [], { run: run.number })}
+        empty={<Empty title="Never run">It was compiled, and the program ended before it was launched.</Empty>}
+      />
     </>
   );
 }
 
 const RUNS: Column<RunFacts>[] = [
-  { key: "number", title: "run", right: true, width: 4.5, cell: (r) => <a href={href("timeline", [], { run: r.number })}>{whole(r.number)}</a>, by: (r) => r.number },
+  {
+    key: "number",
+    title: "run",
+    right: true,
+    width: 4.5,
+    cell: (r) => <a href={href("timeline", [], { run: r.number })}>{whole(r.number)}</a>,
+    by: (r) => r.number,
+  },
   { key: "at", title: "at", right: true, width: 6, cell: (r) => seconds(r.at), by: (r) => r.at },
-  { key: "record", title: "recorded in", right: true, width: 7, cell: (r) => seconds(r.record_s), by: (r) => r.record_s },
-  { key: "launch", title: "launched in", right: true, width: 7, cell: (r) => seconds(r.launch_s), by: (r) => r.launch_s },
-  { key: "hit", title: "cache", width: 5, cell: (r) => (r.hit ? "hit" : <span class="bad">miss</span>), by: (r) => r.hit },
+  {
+    key: "record",
+    title: "recorded in",
+    right: true,
+    width: 7,
+    cell: (r) => seconds(r.record_s),
+    by: (r) => r.record_s,
+  },
+  {
+    key: "launch",
+    title: "launched in",
+    right: true,
+    width: 7,
+    cell: (r) => seconds(r.launch_s),
+    by: (r) => r.launch_s,
+  },
+  {
+    key: "hit",
+    title: "cache",
+    width: 5,
+    cell: (r) => (r.hit ? "hit" : <span class="bad">miss</span>),
+    by: (r) => r.hit,
+  },
   { key: "stream", title: "stream", right: true, width: 5, cell: (r) => r.stream, by: (r) => r.stream },
   { key: "cause", title: "launched since", width: 10, cell: (r) => r.cause, by: (r) => r.cause },
   { key: "syms", title: "sizes", width: 9, cell: (r) => r.syms.join(", ") },
@@ -159,7 +226,13 @@ function Compared({ graph }: { graph: GraphPage }): JSX.Element {
   if (!graph.nearest_text) {
     return <Empty title="Nothing to compare with">{facts.reason || "It was the first of its kind."}</Empty>;
   }
-  return <Difference before={graph.nearest_text} after={graph.text} names={[facts.nearest, facts.name]} file="graph.mlir" />;
+  return (
+    <Difference before={graph.nearest_text} after={graph.text} names={[facts.nearest, facts.name]} file="graph.mlir" />
+  );
 }
 
-export const graph = component(Graph, { title: (route) => route.path[0] ?? "graph", section: "graphs", keys: TAB_KEYS });
+export const graph = component(Graph, {
+  title: (route) => route.path[0] ?? "graph",
+  section: "graphs",
+  keys: TAB_KEYS,
+});

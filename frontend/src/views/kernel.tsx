@@ -15,7 +15,10 @@ function Kernel({ app, route }: ViewProps): JSX.Element {
   const name = route.path[0] ?? "";
   const { page } = app.data;
   const facts = page.summary.kernels.find((kernel) => kernel.name === name);
-  if (!facts) return <Empty title={`No kernel "${name}"`}>The record has none of this name; they are listed under kernels.</Empty>;
+  if (!facts)
+    return (
+      <Empty title={`No kernel "${name}"`}>The record has none of this name; they are listed under kernels.</Empty>
+    );
   const owner = `kernels/${name}`;
   const passes = page.owners.find((known) => known.owner === owner);
   return (
@@ -31,7 +34,12 @@ function Kernel({ app, route }: ViewProps): JSX.Element {
               { key: "roofline", title: "roofline", href: href("kernel", [name, "roofline"]) },
               ...(passes
                 ? [
-                    { key: "steps", title: "how it was made", href: href("kernel", [name, "steps"]), count: passes.passes },
+                    {
+                      key: "steps",
+                      title: "how it was made",
+                      href: href("kernel", [name, "steps"]),
+                      count: passes.passes,
+                    },
                     { key: "pass", title: "passes →", href: link.pass(owner) },
                   ]
                 : []),
@@ -53,13 +61,25 @@ interface PartProps {
 }
 
 function Part({ kernel, facts, page, route, load }: PartProps): JSX.Element {
-  if (route.path[1] === "steps") return <Loaded of={`steps ${kernel.name}`} load={load}>{(owner) => <Steps owner={owner} />}</Loaded>;
+  if (route.path[1] === "steps")
+    return (
+      <Loaded of={`steps ${kernel.name}`} load={load}>
+        {(owner) => <Steps owner={owner} />}
+      </Loaded>
+    );
   if (route.path[1] === "roofline") {
     const { utilisation, bandwidth, kernels } = page.summary;
     return (
       <>
-        <Roofline kernels={kernels} peakGflops={utilisation.peak_gflops} peakGbps={bandwidth.peak_gbps} hovered={kernel.name} />
-        {!(facts.flops && facts.nbytes && facts.seconds) && <Empty title="Not in it">This kernel did no arithmetic, or didn't run.</Empty>}
+        <Roofline
+          kernels={kernels}
+          peakGflops={utilisation.peak_gflops}
+          peakGbps={bandwidth.peak_gbps}
+          hovered={kernel.name}
+        />
+        {!(facts.flops && facts.nbytes && facts.seconds) && (
+          <Empty title="Not in it">This kernel did no arithmetic, or didn't run.</Empty>
+        )}
       </>
     );
   }
@@ -81,13 +101,20 @@ function Head({ facts, kernel }: { facts: KernelFacts; kernel: KernelPage }): JS
           <code>{kernel.key}</code>
         </Fact>
       </dl>
-      {facts.differs && <p class="bad">Lowered again for this record, it gave other bytes than the object in the cache: something that isn't in the key has changed.</p>}
+      {facts.differs && (
+        <p class="bad">
+          Lowered again for this record, it gave other bytes than the object in the cache: something that isn't in the
+          key has changed.
+        </p>
+      )}
     </div>
   );
 }
 
 function compiled(facts: KernelFacts): string {
-  const how = facts.from_cache ? "the run used an object from disk; its passes ran again for this record" : `in ${seconds(facts.compile_s)}`;
+  const how = facts.from_cache
+    ? "the run used an object from disk; its passes ran again for this record"
+    : `in ${seconds(facts.compile_s)}`;
   return `${how}; ${bytes(facts.object_bytes)} of object code, ${plural(facts.threads, "thread")}`;
 }
 
@@ -108,7 +135,11 @@ function Uses({ kernel }: { kernel: KernelPage }): JSX.Element {
       columns={USES}
       id={(use) => `${use.graph} ${use.index}`}
       href={(use) => link.graph(use.graph)}
-      empty={<Empty title="Not used">No plan launches it: it was compiled for a graph that failed, or only for the record.</Empty>}
+      empty={
+        <Empty title="Not used">
+          No plan launches it: it was compiled for a graph that failed, or only for the record.
+        </Empty>
+      }
     />
   );
 }
@@ -118,9 +149,24 @@ const USES: Column<KernelUse>[] = [
   { key: "index", title: "launch", right: true, width: 4.5, cell: (u) => u.index, by: (u) => u.index },
   { key: "times", title: "times", right: true, width: 5, cell: (u) => whole(u.times), by: (u) => u.times },
   { key: "seconds", title: "time", right: true, width: 6, cell: (u) => seconds(u.seconds), by: (u) => u.seconds },
-  { key: "nodes", title: "nodes", width: 14, cell: (u) => <span class="soft" title={named(u)}>{named(u)}</span> },
+  {
+    key: "nodes",
+    title: "nodes",
+    width: 14,
+    cell: (u) => (
+      <span class="soft" title={named(u)}>
+        {named(u)}
+      </span>
+    ),
+  },
   { key: "ops", title: "ops", cell: (u) => <code title={u.ops.join(", ")}>{u.ops.join(", ")}</code> },
-  { key: "lines", title: "lines", width: 18, cell: (u) => <Places at={u.lines} most={2} />, by: (u) => u.lines[0] ?? "" },
+  {
+    key: "lines",
+    title: "lines",
+    width: 18,
+    cell: (u) => <Places at={u.lines} most={2} />,
+    by: (u) => u.lines[0] ?? "",
+  },
 ];
 
 function named(use: KernelUse): string {
@@ -129,15 +175,40 @@ function named(use: KernelUse): string {
 
 function Steps({ owner }: { owner: Owner }): JSX.Element {
   const steps: Column<Step>[] = [
-    { key: "number", title: "#", right: true, width: 3, cell: (s) => <span class="dim">{s.number}</span>, by: (s) => s.number },
+    {
+      key: "number",
+      title: "#",
+      right: true,
+      width: 3,
+      cell: (s) => <span class="dim">{s.number}</span>,
+      by: (s) => s.number,
+    },
     { key: "stage", title: "stage", width: 6, cell: (s) => s.stage, by: (s) => s.stage },
-    { key: "name", title: "pass", width: 22, cell: (s) => <a href={link.pass(owner.name, s.number)} class={s.changed ? "name" : "name same"}>{s.name}</a>, by: (s) => s.name },
+    {
+      key: "name",
+      title: "pass",
+      width: 22,
+      cell: (s) => (
+        <a href={link.pass(owner.name, s.number)} class={s.changed ? "name" : "name same"}>
+          {s.name}
+        </a>
+      ),
+      by: (s) => s.name,
+    },
     { key: "seconds", title: "time", right: true, width: 6, cell: (s) => seconds(s.seconds), by: (s) => s.seconds },
     { key: "ops", title: "ops", right: true, width: 4.5, cell: (s) => whole(s.ops), by: (s) => s.ops },
     { key: "bytes", title: "size", right: true, width: 6, cell: (s) => bytes(s.nbytes), by: (s) => s.nbytes },
     { key: "delta", title: "what changed", cell: (s) => <Delta step={s} /> },
   ];
-  return <Table label="passes" rows={owner.steps} columns={steps} id={(s) => String(s.number)} href={(s) => link.pass(owner.name, s.number)} />;
+  return (
+    <Table
+      label="passes"
+      rows={owner.steps}
+      columns={steps}
+      id={(s) => String(s.number)}
+      href={(s) => link.pass(owner.name, s.number)}
+    />
+  );
 }
 
 function Delta({ step }: { step: Step }): JSX.Element {
@@ -146,4 +217,8 @@ function Delta({ step }: { step: Step }): JSX.Element {
   return <code title={said.join(", ")}>{said.join(", ") || <span class="dim">the same ops</span>}</code>;
 }
 
-export const kernel = component(Kernel, { title: (route) => route.path[0] ?? "kernel", section: "kernels", keys: TAB_KEYS });
+export const kernel = component(Kernel, {
+  title: (route) => route.path[0] ?? "kernel",
+  section: "kernels",
+  keys: TAB_KEYS,
+});

@@ -15,18 +15,37 @@ function Kernels({ app, route }: ViewProps): JSX.Element {
   const { kernels } = summary;
   const [hovered, setHovered] = useState<string>();
   const types = useMemo(() => [...new Set(kernels.map((kernel) => kernel.type))].sort(), [kernels]);
-  const shown = useMemo(() => kernels.filter(isWanted(route.query)), [kernels, route.query.q, route.query.type, route.query.only]);
+  const shown = useMemo(
+    () => kernels.filter(isWanted(route.query)),
+    [kernels, route.query.q, route.query.type, route.query.only],
+  );
   if (!kernels.length) {
-    return <Empty title="No kernels">Nothing was compiled or launched: no op ran on the device, or no value of one was needed.</Empty>;
+    return (
+      <Empty title="No kernels">
+        Nothing was compiled or launched: no op ran on the device, or no value of one was needed.
+      </Empty>
+    );
   }
   return (
     <div class="page wide">
       <h1>Kernels</h1>
-      <Filter route={route} hint="Filter by name, graph, line or signature" shown={shown.length} of={kernels.length} noun="kernels">
+      <Filter
+        route={route}
+        hint="Filter by name, graph, line or signature"
+        shown={shown.length}
+        of={kernels.length}
+        noun="kernels"
+      >
         <Chips route={route} name="type" values={types} label="kind" />
         <Chips route={route} name="only" values={ONLY} label="only" />
       </Filter>
-      <Roofline kernels={shown} peakGflops={summary.utilisation.peak_gflops} peakGbps={summary.bandwidth.peak_gbps} hovered={hovered} onHover={setHovered} />
+      <Roofline
+        kernels={shown}
+        peakGflops={summary.utilisation.peak_gflops}
+        peakGbps={summary.bandwidth.peak_gbps}
+        hovered={hovered}
+        onHover={setHovered}
+      />
       <Table
         label="kernels"
         rows={shown}
@@ -64,16 +83,60 @@ function hasMark(kernel: KernelFacts, mark: string): boolean {
 const COLUMNS: Column<KernelFacts>[] = [
   { key: "name", title: "kernel", width: 17, cell: (k) => <KernelName kernel={k} />, by: (k) => k.name },
   { key: "seconds", title: "time", right: true, width: 5.5, cell: (k) => seconds(k.seconds), by: (k) => k.seconds },
-  { key: "share", title: "share", right: true, width: 4.5, cell: (k) => share(k.share), by: (k) => k.share, hint: "of the time of all kernels" },
-  { key: "launches", title: "launches", right: true, width: 5.5, cell: (k) => whole(k.launches), by: (k) => k.launches },
+  {
+    key: "share",
+    title: "share",
+    right: true,
+    width: 4.5,
+    cell: (k) => share(k.share),
+    by: (k) => k.share,
+    hint: "of the time of all kernels",
+  },
+  {
+    key: "launches",
+    title: "launches",
+    right: true,
+    width: 5.5,
+    cell: (k) => whole(k.launches),
+    by: (k) => k.launches,
+  },
   { key: "median", title: "median", right: true, width: 5.5, cell: (k) => seconds(k.median_s), by: (k) => k.median_s },
   { key: "gflops", title: "GFLOP/s", right: true, width: 5.5, cell: (k) => rate(k.gflops), by: (k) => k.gflops },
   { key: "gbps", title: "GB/s", right: true, width: 5, cell: (k) => rate(k.gbps), by: (k) => k.gbps },
   { key: "bound", title: "bound", width: 5.5, cell: (k) => k.bound, by: (k) => k.bound },
-  { key: "of", title: "of bound", right: true, width: 5.5, cell: (k) => share(k.of_bound), by: (k) => k.of_bound ?? -1, hint: "how near it came to what the processor allows; above 100 % where operands were still in the cache" },
-  { key: "compile", title: "compile", right: true, width: 5.5, cell: (k) => <Compiled kernel={k} />, by: (k) => (k.from_cache ? 0 : k.compile_s) },
-  { key: "object", title: "object", right: true, width: 5.5, cell: (k) => bytes(k.object_bytes), by: (k) => k.object_bytes },
-  { key: "uses", title: "graphs", right: true, width: 4.5, cell: (k) => <span title={k.graphs.join(", ")}>{whole(k.graphs.length)}</span>, by: (k) => k.graphs.length },
+  {
+    key: "of",
+    title: "of bound",
+    right: true,
+    width: 5.5,
+    cell: (k) => share(k.of_bound),
+    by: (k) => k.of_bound ?? -1,
+    hint: "how near it came to what the processor allows; above 100 % where operands were still in the cache",
+  },
+  {
+    key: "compile",
+    title: "compile",
+    right: true,
+    width: 5.5,
+    cell: (k) => <Compiled kernel={k} />,
+    by: (k) => (k.from_cache ? 0 : k.compile_s),
+  },
+  {
+    key: "object",
+    title: "object",
+    right: true,
+    width: 5.5,
+    cell: (k) => bytes(k.object_bytes),
+    by: (k) => k.object_bytes,
+  },
+  {
+    key: "uses",
+    title: "graphs",
+    right: true,
+    width: 4.5,
+    cell: (k) => <span title={k.graphs.join(", ")}>{whole(k.graphs.length)}</span>,
+    by: (k) => k.graphs.length,
+  },
   { key: "lines", title: "lines", cell: (k) => <Places at={k.lines} most={2} />, by: (k) => k.lines[0] ?? "" },
 ];
 
@@ -86,8 +149,18 @@ function KernelName({ kernel }: { kernel: KernelFacts }): JSX.Element {
 }
 
 function Compiled({ kernel }: { kernel: KernelFacts }): JSX.Element {
-  if (kernel.differs) return <span class="bad" title="lowered again for this record, it gave other bytes than the cached object">differs</span>;
-  if (kernel.from_cache) return <span class="dim" title="the run used an object from disk; the passes were run again for this record">cached</span>;
+  if (kernel.differs)
+    return (
+      <span class="bad" title="lowered again for this record, it gave other bytes than the cached object">
+        differs
+      </span>
+    );
+  if (kernel.from_cache)
+    return (
+      <span class="dim" title="the run used an object from disk; the passes were run again for this record">
+        cached
+      </span>
+    );
   return <>{seconds(kernel.compile_s)}</>;
 }
 

@@ -15,7 +15,9 @@ export function Memory({ graph }: { graph: GraphPage }): JSX.Element {
   const { slots, launches } = graph.detail;
   const rows = slots.map((slot, number): Row => ({ ...slot, number, ...life(graph, slot, number) }));
   const used = (of: string): number => rows.filter((r) => r.role === of).reduce((sum, r) => sum + (r.nbytes ?? 0), 0);
-  const peaks = launches.map((_, at) => rows.filter((r) => r.first <= at && at <= r.last).reduce((sum, r) => sum + (r.nbytes ?? 0), 0));
+  const peaks = launches.map((_, at) =>
+    rows.filter((r) => r.first <= at && at <= r.last).reduce((sum, r) => sum + (r.nbytes ?? 0), 0),
+  );
   const most = Math.max(0, ...peaks);
   if (!slots.length) return <Empty title="No memory">The plan has no slots.</Empty>;
   return (
@@ -33,7 +35,9 @@ export function Memory({ graph }: { graph: GraphPage }): JSX.Element {
 /** Inputs are there from the start, outputs to the end. */
 function life(graph: GraphPage, slot: PlanSlot, number: number): { first: number; last: number } {
   const { launches } = graph.detail;
-  const at = launches.flatMap((launch, k) => (launch.reads.includes(number) || launch.writes.includes(number) ? [k] : []));
+  const at = launches.flatMap((launch, k) =>
+    launch.reads.includes(number) || launch.writes.includes(number) ? [k] : [],
+  );
   return {
     first: slot.role === "input" ? 0 : (at[0] ?? 0),
     last: slot.role === "output" ? launches.length - 1 : (at.at(-1) ?? 0),
@@ -45,7 +49,14 @@ function columns(launches: number): Column<Row>[] {
     { key: "number", title: "slot", right: true, width: 3.5, cell: (r) => r.number, by: (r) => r.number },
     { key: "spec", title: "holds", width: 12, cell: (r) => <code>{r.spec}</code> },
     { key: "role", title: "role", width: 7, cell: (r) => r.role, by: (r) => r.role },
-    { key: "nbytes", title: "size", right: true, width: 6.5, cell: (r) => (r.nbytes ? bytes(r.nbytes) : <span class="dim">run-time</span>), by: (r) => r.nbytes ?? 0 },
+    {
+      key: "nbytes",
+      title: "size",
+      right: true,
+      width: 6.5,
+      cell: (r) => (r.nbytes ? bytes(r.nbytes) : <span class="dim">run-time</span>),
+      by: (r) => r.nbytes ?? 0,
+    },
     { key: "life", title: "in use", cell: (r) => <Life row={r} launches={launches} />, by: (r) => r.first },
   ];
 }
@@ -54,7 +65,12 @@ function Life({ row, launches }: { row: Row; launches: number }): JSX.Element {
   const left = (100 * row.first) / launches;
   const width = (100 * (row.last - row.first + 1)) / launches;
   return (
-    <span class={`life ${row.role}`} role="img" aria-label={`from launch ${row.first} to ${row.last}`} title={`from launch ${row.first} to ${row.last}`}>
+    <span
+      class={`life ${row.role}`}
+      role="img"
+      aria-label={`from launch ${row.first} to ${row.last}`}
+      title={`from launch ${row.first} to ${row.last}`}
+    >
       <i style={{ marginLeft: `${left}%`, width: `${width}%` }} />
     </span>
   );

@@ -44,7 +44,11 @@ function Search({ app, route }: ViewProps): JSX.Element {
           isFirst
         />
         <span class="chips">
-          <button type="button" aria-pressed={route.query.case === "1"} onClick={() => go(withQuery(route, { case: route.query.case === "1" ? "" : "1" }), true)}>
+          <button
+            type="button"
+            aria-pressed={route.query.case === "1"}
+            onClick={() => go(withQuery(route, { case: route.query.case === "1" ? "" : "1" }), true)}
+          >
             match case
           </button>
         </span>
@@ -52,9 +56,21 @@ function Search({ app, route }: ViewProps): JSX.Element {
           {error || said(state, owners.length)}
         </span>
       </div>
-      {regex && state.found.length > 0 && <Table label="found lines" rows={state.found} columns={COLUMNS} id={(hit) => `${hit.owner} ${hit.step} ${hit.line}`} href={(hit) => link.pass(hit.owner, hit.step, { line: hit.line })} />}
-      {regex && state.isDone && !state.found.length && <Empty title="Nothing found">{`No line of any pass matches ${pattern}.`}</Empty>}
-      {!regex && !error && <Empty title="What to look for">{`The texts of ${plural(owners.length, "graph and kernel", "graphs and kernels")}, after every pass; a line is shown once, in the first pass that has it.`}</Empty>}
+      {regex && state.found.length > 0 && (
+        <Table
+          label="found lines"
+          rows={state.found}
+          columns={COLUMNS}
+          id={(hit) => `${hit.owner} ${hit.step} ${hit.line}`}
+          href={(hit) => link.pass(hit.owner, hit.step, { line: hit.line })}
+        />
+      )}
+      {regex && state.isDone && !state.found.length && (
+        <Empty title="Nothing found">{`No line of any pass matches ${pattern}.`}</Empty>
+      )}
+      {!regex && !error && (
+        <Empty title="What to look for">{`The texts of ${plural(owners.length, "graph and kernel", "graphs and kernels")}, after every pass; a line is shown once, in the first pass that has it.`}</Empty>
+      )}
     </div>
   );
 }
@@ -104,7 +120,17 @@ function useSearch(data: Data, regex: RegExp | null, key: string): State {
 }
 
 const COLUMNS: Column<Found>[] = [
-  { key: "owner", title: "graph or kernel", width: 17, cell: (h) => <a class="name" href={link.pass(h.owner, h.step, { line: h.line })}>{h.owner.replace(/^.*\//, "")}</a>, by: (h) => h.owner },
+  {
+    key: "owner",
+    title: "graph or kernel",
+    width: 17,
+    cell: (h) => (
+      <a class="name" href={link.pass(h.owner, h.step, { line: h.line })}>
+        {h.owner.replace(/^.*\//, "")}
+      </a>
+    ),
+    by: (h) => h.owner,
+  },
   { key: "step", title: "after pass", width: 16, cell: (h) => <span title={h.pass}>{h.pass}</span>, by: (h) => h.pass },
   { key: "line", title: "line", right: true, width: 4, cell: (h) => h.line, by: (h) => h.line },
   { key: "text", title: "text", cell: (h) => <code title={h.text}>{h.text.trim().slice(0, 400)}</code> },

@@ -19,16 +19,52 @@ function Summary({ app }: ViewProps): JSX.Element {
         <SpanBar spans={summary.spans} stages={summary.compile_time.stages} wall={summary.program.wall_s} />
       </Section>
       <Section title="Kernels" note={<KernelsNote facts={summary} />}>
-        <Table label="the longest kernels" rows={summary.kernels.slice(0, 8)} columns={KERNELS} id={(k) => k.name} href={(k) => link.kernel(k.name)} empty={<NoKernels />} />
+        <Table
+          label="the longest kernels"
+          rows={summary.kernels.slice(0, 8)}
+          columns={KERNELS}
+          id={(k) => k.name}
+          href={(k) => link.kernel(k.name)}
+          empty={<NoKernels />}
+        />
       </Section>
       <Section title="Compiles" note={<CompilesNote facts={summary} />}>
-        <Table label="compiles" rows={summary.compiles} columns={COMPILES} id={(c) => c.graph} href={(c) => link.graph(c.graph)} empty={<NoCompiles />} />
+        <Table
+          label="compiles"
+          rows={summary.compiles}
+          columns={COMPILES}
+          id={(c) => c.graph}
+          href={(c) => link.graph(c.graph)}
+          empty={<NoCompiles />}
+        />
       </Section>
-      <Section title="Waits for the device" note={summary.waits.length ? plural(summary.counts.waits, "that nobody asked for", "that nobody asked for") : ""}>
-        <Table label="waits" rows={summary.waits} columns={WAITS} id={(w) => `${w.cause} ${w.where}`} href={(w) => w.where && link.source(w.where)} empty={<Empty title="None">The program never waited for a value, a copy or the device.</Empty>} />
+      <Section
+        title="Waits for the device"
+        note={
+          summary.waits.length ? plural(summary.counts.waits, "that nobody asked for", "that nobody asked for") : ""
+        }
+      >
+        <Table
+          label="waits"
+          rows={summary.waits}
+          columns={WAITS}
+          id={(w) => `${w.cause} ${w.where}`}
+          href={(w) => w.where && link.source(w.where)}
+          empty={<Empty title="None">The program never waited for a value, a copy or the device.</Empty>}
+        />
       </Section>
-      <Section title="On the CPU" note={summary.on_cpu.length ? plural(summary.counts.fallbacks, "run of an op", "runs of ops") : ""}>
-        <Table label="ops on the CPU" rows={summary.on_cpu} columns={ON_CPU} id={(f) => `${f.op} ${f.where} ${f.cause} ${f.reason}`} href={(f) => f.where && link.source(f.where)} empty={<Empty title="None">Every op had a kernel.</Empty>} />
+      <Section
+        title="On the CPU"
+        note={summary.on_cpu.length ? plural(summary.counts.fallbacks, "run of an op", "runs of ops") : ""}
+      >
+        <Table
+          label="ops on the CPU"
+          rows={summary.on_cpu}
+          columns={ON_CPU}
+          id={(f) => `${f.op} ${f.where} ${f.cause} ${f.reason}`}
+          href={(f) => f.where && link.source(f.where)}
+          empty={<Empty title="None">Every op had a kernel.</Empty>}
+        />
       </Section>
       <Setup page={page} />
     </div>
@@ -88,11 +124,15 @@ function KernelsNote({ facts }: { facts: Facts }): JSX.Element {
 
 function CompilesNote({ facts }: { facts: Facts }): JSX.Element {
   const { counts } = facts;
-  return <>{`${plural(counts.graphs, "graph")}; ${whole(counts.hits)} of ${plural(counts.runs, "run")} found theirs compiled`}</>;
+  return (
+    <>{`${plural(counts.graphs, "graph")}; ${whole(counts.hits)} of ${plural(counts.runs, "run")} found theirs compiled`}</>
+  );
 }
 
 function NoKernels(): JSX.Element {
-  return <Empty title="None">Nothing was computed on the device: no op ran on it, or no value of one was needed.</Empty>;
+  return (
+    <Empty title="None">Nothing was computed on the device: no op ran on it, or no value of one was needed.</Empty>
+  );
 }
 
 function NoCompiles(): JSX.Element {
@@ -116,7 +156,13 @@ const COMPILES: Column<Compile>[] = [
   { key: "nodes", title: "nodes", right: true, width: 4.5, cell: (c) => whole(c.nodes), by: (c) => c.nodes },
   { key: "kernels", title: "kernels", right: true, width: 5, cell: (c) => whole(c.kernels), by: (c) => c.kernels },
   { key: "seconds", title: "waited", right: true, width: 6, cell: (c) => seconds(c.seconds), by: (c) => c.seconds },
-  { key: "cause", title: "why", width: 7, cell: (c) => (c.from_disk ? "on disk" : (CAUSES[c.cause] ?? c.cause)), by: (c) => c.cause },
+  {
+    key: "cause",
+    title: "why",
+    width: 7,
+    cell: (c) => (c.from_disk ? "on disk" : (CAUSES[c.cause] ?? c.cause)),
+    by: (c) => c.cause,
+  },
   { key: "reason", title: "what differs", cell: (c) => <Reason compile={c} /> },
   { key: "where", title: "line", width: 11, cell: (c) => <Place at={c.where} /> },
 ];
@@ -137,7 +183,11 @@ const WAITS: Column<Wait>[] = [
   { key: "cause", title: "for", width: 9, cell: (w) => w.cause, by: (w) => w.cause },
   { key: "times", title: "times", right: true, width: 5, cell: (w) => whole(w.times), by: (w) => w.times },
   { key: "seconds", title: "time", right: true, width: 6, cell: (w) => seconds(w.seconds), by: (w) => w.seconds },
-  { key: "remedy", title: "remedy", cell: (w) => (w.explicit ? <span class="dim">asked for</span> : <span title={w.remedy}>{w.remedy}</span>) },
+  {
+    key: "remedy",
+    title: "remedy",
+    cell: (w) => (w.explicit ? <span class="dim">asked for</span> : <span title={w.remedy}>{w.remedy}</span>),
+  },
 ];
 
 const ON_CPU: Column<OnCpu>[] = [

@@ -32,11 +32,15 @@ function Whole({ timeline, route, trace }: { timeline: Columns; route: Route; tr
     <div class="page wide">
       <h1>Timeline</h1>
       <p class="soft">
-        {isAll ? `${seconds(timeline.seconds)} in all. ` : `${seconds(sight.to - sight.from)} from ${moment(sight.from, (sight.to - sight.from) / 10)} on, of ${seconds(timeline.seconds)}. `}
-        {!isAll && <a href={href("timeline")}>All of it</a>} <span class="dim">Drag to look closer; w s a d zoom and move.</span>{" "}
+        {isAll
+          ? `${seconds(timeline.seconds)} in all. `
+          : `${seconds(sight.to - sight.from)} from ${moment(sight.from, (sight.to - sight.from) / 10)} on, of ${seconds(timeline.seconds)}. `}
+        {!isAll && <a href={href("timeline")}>All of it</a>}{" "}
+        <span class="dim">Drag to look closer; w s a d zoom and move.</span>{" "}
         {trace && (
           <>
-            <a href={trace}>{trace}</a> <span class="dim">beside this page has it for Perfetto or chrome://tracing.</span>
+            <a href={trace}>{trace}</a>{" "}
+            <span class="dim">beside this page has it for Perfetto or chrome://tracing.</span>
           </>
         )}
       </p>
@@ -45,7 +49,13 @@ function Whole({ timeline, route, trace }: { timeline: Columns; route: Route; tr
       <h2>
         The longest in sight <span class="note">{plural(rows.length, "span")}</span>
       </h2>
-      <Table label="longest spans" rows={rows} columns={COLUMNS} id={(r) => `${r.lane} ${r.at} ${r.what}`} href={leads} />
+      <Table
+        label="longest spans"
+        rows={rows}
+        columns={COLUMNS}
+        id={(r) => `${r.lane} ${r.at} ${r.what}`}
+        href={leads}
+      />
     </div>
   );
 }
@@ -56,11 +66,15 @@ function Picture({ timeline, lanes, sight }: { timeline: Columns; lanes: Lane[];
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const theme = useRedrawn();
-  useLayoutEffect(() => draw(canvas.current!, width, timeline, lanes, sight, pointed), [width, lanes, sight.from, sight.to, pointed, theme]);
+  useLayoutEffect(
+    () => draw(canvas.current!, width, timeline, lanes, sight, pointed),
+    [width, lanes, sight.from, sight.to, pointed, theme],
+  );
   useKeys({ element: () => canvas.current, key: (key) => moved(key, sight, timeline) });
   useEffect(() => setPointed(null), [sight.from, sight.to]);
 
-  const xOf = (event: PointerEvent): number => Math.max(LABEL, event.clientX - canvas.current!.getBoundingClientRect().left);
+  const xOf = (event: PointerEvent): number =>
+    Math.max(LABEL, event.clientX - canvas.current!.getBoundingClientRect().left);
   const onMove = (event: PointerEvent): void => {
     const x = xOf(event);
     if (drag) setDrag([drag[0], x]);
@@ -98,9 +112,13 @@ function Picture({ timeline, lanes, sight }: { timeline: Columns; lanes: Lane[];
           onPointerLeave={() => !drag && setPointed(null)}
           onDblClick={() => look({ from: 0, to: timeline.seconds }, timeline, false)}
         />
-        {drag && <i class="brush" style={{ left: `${Math.min(...drag)}px`, width: `${Math.abs(drag[1] - drag[0])}px` }} />}
+        {drag && (
+          <i class="brush" style={{ left: `${Math.min(...drag)}px`, width: `${Math.abs(drag[1] - drag[0])}px` }} />
+        )}
       </div>
-      <figcaption>{shown ? <Said of={shown} /> : <span class="dim">Point at a span to read it, click to go there.</span>}</figcaption>
+      <figcaption>
+        {shown ? <Said of={shown} /> : <span class="dim">Point at a span to read it, click to go there.</span>}
+      </figcaption>
     </figure>
   );
 }
@@ -151,7 +169,12 @@ function rangeOfRun(timeline: Columns, run: number): Sight | null {
 
 function moved(key: string, { from, to }: Sight, timeline: Columns): boolean {
   const size = to - from;
-  const change: Record<string, [number, number]> = { w: [size / 5, -size / 5], s: [-size / 3, size / 3], a: [-size / 4, -size / 4], d: [size / 4, size / 4] };
+  const change: Record<string, [number, number]> = {
+    w: [size / 5, -size / 5],
+    s: [-size / 3, size / 3],
+    a: [-size / 4, -size / 4],
+    d: [size / 4, size / 4],
+  };
   const by = change[key];
   if (!by) return false;
   let [start, end] = [from + by[0], to + by[1]];
@@ -173,14 +196,34 @@ const COLUMNS: Column<Item>[] = [
   { key: "what", title: "what", width: 18, cell: (r) => <Leads of={r} />, by: (r) => r.what },
   { key: "kind", title: "kind", width: 6, cell: (r) => <span class="dim">{r.kind}</span>, by: (r) => r.kind },
   { key: "seconds", title: "time", right: true, width: 6, cell: (r) => seconds(r.seconds), by: (r) => r.seconds },
-  { key: "at", title: "at", right: true, width: 6, cell: (r) => <a href={href("timeline", [], around(r))}>{seconds(r.at)}</a>, by: (r) => r.at },
-  { key: "run", title: "run", right: true, width: 4.5, cell: (r) => (r.run < 0 ? "" : <a href={href("timeline", [], { run: r.run })}>{r.run}</a>), by: (r) => r.run },
+  {
+    key: "at",
+    title: "at",
+    right: true,
+    width: 6,
+    cell: (r) => <a href={href("timeline", [], around(r))}>{seconds(r.at)}</a>,
+    by: (r) => r.at,
+  },
+  {
+    key: "run",
+    title: "run",
+    right: true,
+    width: 4.5,
+    cell: (r) => (r.run < 0 ? "" : <a href={href("timeline", [], { run: r.run })}>{r.run}</a>),
+    by: (r) => r.run,
+  },
   { key: "where", title: "line", cell: (r) => <Place at={r.where} />, by: (r) => r.where },
 ];
 
 function Leads({ of }: { of: Item }): JSX.Element {
   const there = leads(of);
-  return there ? <a class="name" href={there}>{of.what}</a> : <span class="mono">{of.what}</span>;
+  return there ? (
+    <a class="name" href={there}>
+      {of.what}
+    </a>
+  ) : (
+    <span class="mono">{of.what}</span>
+  );
 }
 
 function around({ at, seconds: spent }: Item): Record<string, string> {
@@ -190,5 +233,8 @@ function around({ at, seconds: spent }: Item): Record<string, string> {
 export const timeline = component(Timeline, {
   title: () => "timeline",
   section: "timeline",
-  keys: [["w  s", "zoom in and out"], ["a  d", "move left and right"]],
+  keys: [
+    ["w  s", "zoom in and out"],
+    ["a  d", "move left and right"],
+  ],
 });
