@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 @click.command(name="bisect", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--linear", is_flag=True, help="Run the IR after every pass; without, the first wrong one by halving.")
+@click.option(
+    "--linear", is_flag=True, help="Run the IR after every pass, even where the whole is right, not by halving."
+)
 @click.option("--target", help="The target, for what names none: a built-in name or a YAML file.")
 @click.option("--pipeline", help="Use this pipeline in place of the target's: a name or a YAML file.")
 @click.option("-o", "output", help="The folder for the IR after each pass; by default one beside the kernel cache.")

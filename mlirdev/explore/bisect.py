@@ -215,11 +215,11 @@ def _bisect_kernel(kernel: _Kernel, target: Target, how: _How) -> Verdict | None
     search = _Search(name, stops, job, judge, kernel.nodes, how)
     if not isinstance(back, Back):
         return search.first_bad() or _failed_pass(name, back, stops, kernel.nodes)
-    # What the program runs: where that is right, so is every pass.
+    # What the program runs: where that is right, halving would find nothing.
     problem = judge(_done(replace(base, text=back.code, stage="obj", signature=back.signature)))
     how.tell(f"{name}: as it is compiled: {problem or 'right'}")
     if problem is None:
-        return None
+        return search.first_bad() if how.linear else None
     return search.first_bad() or Verdict(name, "obj", "codegen", problem, stops[-1].path, nodes=kernel.nodes)
 
 

@@ -113,13 +113,18 @@ def tensor_of(data: bytes, spec: TensorSpec) -> Tensor:
 
 def bytes_of(tensor: Tensor) -> bytes:
     """A tensor's elements, dense and row-major, as they lie in memory."""
-    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+    return _dense(tensor).reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
 
 
 def array_of(tensor: Tensor) -> Any:
     """A numpy array to compute with: of floats that numpy lacks, as float32."""
     lacking = (torch.bfloat16, torch.float8_e5m2, torch.float8_e4m3fn)
-    return (tensor.float() if tensor.dtype in lacking else tensor).contiguous().numpy()
+    return _dense(tensor.float() if tensor.dtype in lacking else tensor).numpy()
+
+
+def _dense(tensor: Tensor) -> Tensor:
+    """With memory of its own, which autograd's zeros have none of."""
+    return torch.zeros(tensor.shape, dtype=tensor.dtype) if tensor._is_zerotensor() else tensor.contiguous()
 
 
 def seeded(spec: TensorSpec, seed: int) -> Tensor:

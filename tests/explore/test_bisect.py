@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
+import torch.nn.functional as F
 
 from mlirdev import compiler
 from mlirdev.cli import run
+from mlirdev.compiler import executables
 from mlirdev.compiler.chosen import chosen_target
 from mlirdev.compiler.pool import pool
 from mlirdev.explore.bisect import Verdict, bisect
 from mlirdev.explore.subject import of_graph
+from mlirdev.graph import Graph
 from mlirdev.options import options
 
 HERE = Path(__file__).parent
@@ -93,6 +97,49 @@ def test_a_right_graph_has_no_wrong_pass(tmp_path: Path, capsys: pytest.CaptureF
     file.write_text(f"{linear()}\n")
     assert run(["bisect", str(file)]) == 0
     assert "g is right as it is compiled" in capsys.readouterr().out
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["training step", "attention", "convolution", "sort", "narrow"])
+def test_ir_of_every_stage_can_be_run_and_is_right(name: str, tmp_path: Path) -> None:
+    """Each stop of the front and of each kernel, taken on by the reference's tail, gives what PyTorch gives."""
+    said: list[str] = []
+    for number, graph in enumerate(recorded(name)):
+        subject = of_graph(graph, chosen_target(), f"g{number}")
+        assert bisect(subject, tmp_path / "ir", True, said.append) is None
+    assert len(said) > 50
+    assert {line.rpartition(": ")[2] for line in said} == {"right"}
+
+
+def recorded(name: str) -> list[Graph]:
+    """The graphs of a program."""
+    torch.manual_seed(0)
+    seen: list[Graph] = []
+    with options.override(compile="reference"), pytest.MonkeyPatch.context() as patch:
+        build = executables._build
+        patch.setattr(executables, "_build", lambda graph, *rest: (seen.append(graph), build(graph, *rest))[1])
+        PROGRAMS[name]().cpu()
+    return seen
+
+
+def on_device(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape).to("mlirdev")
+
+
+def trained() -> torch.Tensor:
+    x, w = on_device(5, 7).requires_grad_(), on_device(7, 4).requires_grad_()
+    F.cross_entropy(F.layer_norm(x, (7,)) @ w, torch.randint(0, 4, (5,)).to("mlirdev")).backward()
+    assert w.grad is not None
+    return w.grad
+
+
+PROGRAMS: dict[str, Callable[[], torch.Tensor]] = {
+    "training step": trained,
+    "attention": lambda: F.scaled_dot_product_attention(*(on_device(2, 3, 24, 16) for _ in "qkv"), is_causal=True),
+    "convolution": lambda: F.conv2d(on_device(2, 8, 10, 10), on_device(16, 8, 3, 3), on_device(16), padding=1).relu(),
+    "sort": lambda: on_device(6, 30).sort(1).values.cumsum(0),
+    "narrow": lambda: (on_device(64, 96).bfloat16() @ on_device(96, 64).bfloat16()).sum(0),
+}
 
 
 @pytest.mark.slow
