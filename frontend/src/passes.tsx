@@ -24,7 +24,9 @@ function Passes({ app, route }: ViewProps): JSX.Element {
   const owner = `${route.page}s/${route.path[0]}`;
   return (
     <Loaded of={owner} load={() => app.data.passes(owner)}>
-      {(passes) => (passes.steps.length ? <Body owner={passes} route={route} /> : <Empty title="No passes">{owner}</Empty>)}
+      {(passes) =>
+        passes.steps.length ? <Body owner={passes} route={route} /> : <Empty title="No passes">{owner}</Empty>
+      }
     </Loaded>
   );
 }
@@ -38,7 +40,8 @@ function Body({ owner, route }: { owner: Owner; route: Route }): JSX.Element {
   const { after, before, line } = shown(owner, route);
   const change = (to: Partial<Settings>): void => setSettings((kept = { ...settings, ...to }));
   const visible = useMemo(() => filtered(owner, settings.changedOnly, filter, after), [owner, settings, filter, after]);
-  const show = (step: Step, more: { line?: number; with?: number } = {}): void => go(link.pass(owner.name, step.number, more), true);
+  const show = (step: Step, more: { line?: number; with?: number } = {}): void =>
+    go(link.pass(owner.name, step.number, more), true);
   const move = (by: number): boolean => {
     const to = visible[visible.indexOf(after) + by];
     if (to) show(to);
@@ -87,10 +90,20 @@ function Body({ owner, route }: { owner: Owner; route: Route }): JSX.Element {
           before={before?.number ?? -1}
           onPick={pick}
         />
-        <p class="count dim">{visible.length < owner.steps.length && `${visible.length} of ${plural(owner.steps.length, "pass", "passes")}`}</p>
+        <p class="count dim">
+          {visible.length < owner.steps.length &&
+            `${visible.length} of ${plural(owner.steps.length, "pass", "passes")}`}
+        </p>
       </aside>
       <div class="stage-view">
-        <Bar owner={owner} after={after} before={before} settings={settings} change={change} onFind={() => setFinding(!isFinding)} />
+        <Bar
+          owner={owner}
+          after={after}
+          before={before}
+          settings={settings}
+          change={change}
+          onFind={() => setFinding(!isFinding)}
+        />
         {isFinding && (
           <Search
             owner={owner}
@@ -99,7 +112,14 @@ function Body({ owner, route }: { owner: Owner; route: Route }): JSX.Element {
           />
         )}
         <div class="texts">
-          <Texts owner={owner} after={after} before={settings.alone ? undefined : before} settings={settings} line={line} scroll={route} />
+          <Texts
+            owner={owner}
+            after={after}
+            before={settings.alone ? undefined : before}
+            settings={settings}
+            line={line}
+            scroll={route}
+          />
         </div>
         <Facts owner={owner} step={after} line={line} />
       </div>

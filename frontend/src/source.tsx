@@ -22,7 +22,12 @@ function Source({ app, route }: ViewProps): JSX.Element {
     <Loaded of="source" load={load}>
       {([sources, relation]) => {
         const file = route.path[0] || hottest(relation, sources);
-        if (sources[file] === undefined) return <Empty title="No source">{file ? `The record has no text of ${file}.` : "The record has no text of the program."}</Empty>;
+        if (sources[file] === undefined)
+          return (
+            <Empty title="No source">
+              {file ? `The record has no text of ${file}.` : "The record has no text of the program."}
+            </Empty>
+          );
         return <Body key={file} file={file} sources={sources} relation={relation} route={route} />;
       }}
     </Loaded>
@@ -116,7 +121,17 @@ function Body({ file, sources, relation, route }: BodyProps): JSX.Element {
         onLaunch={setLaunch}
       />
       <div class="python">
-        <Pane of={file} text={sources[file]!} file="a.py" extra={heat} linked={lines} current={picked.lines} line={picked.lines[0] ?? lines[0]} scroll={picked} onLine={onPython} />
+        <Pane
+          of={file}
+          text={sources[file]!}
+          file="a.py"
+          extra={heat}
+          linked={lines}
+          current={picked.lines}
+          line={picked.lines[0] ?? lines[0]}
+          scroll={picked}
+          onLine={onPython}
+        />
       </div>
       <div class="stages">
         <StagePane owner={graph && `graphs/${graph}`} role="graph" wanted={nodes.get(graph)} onPick={onGraph} />
@@ -129,7 +144,10 @@ function Body({ file, sources, relation, route }: BodyProps): JSX.Element {
 }
 
 function ofLines(relation: Relation, file: string, asked: string): Picked {
-  const lines = asked.split(",").map(Number).filter((line) => line > 0);
+  const lines = asked
+    .split(",")
+    .map(Number)
+    .filter((line) => line > 0);
   const nodes = relation.nodesAt(file, new Set(lines));
   return { asked, nodes, lines, ...(lines.length && !sizeOf(nodes) ? { said: "this line recorded nothing" } : {}) };
 }
@@ -137,7 +155,11 @@ function ofLines(relation: Relation, file: string, asked: string): Picked {
 function ofNodes(relation: Relation, file: string, nodes: Nodes): Omit<Picked, "asked"> {
   if (relation.linesOf(file, nodes).length) return { nodes, lines: [] };
   const places = [...relation.spotsOf(nodes)].map((spot) => `${spot.file}:${spot.line}`);
-  return { nodes, lines: [], said: places.length ? `it comes from ${places.join(", ")}` : "no line of the program is known for it" };
+  return {
+    nodes,
+    lines: [],
+    said: places.length ? `it comes from ${places.join(", ")}` : "no line of the program is known for it",
+  };
 }
 
 interface StripProps {
@@ -168,11 +190,15 @@ function Strip(props: StripProps): JSX.Element {
         ))}
       </select>
       {sizeOf(picked.nodes) === 0 ? (
-        <span class="soft">{picked.said ?? "Pick a line, of the program or of any pane: what belongs to it is marked in all. Ctrl adds lines."}</span>
+        <span class="soft">
+          {picked.said ??
+            "Pick a line, of the program or of any pane: what belongs to it is marked in all. Ctrl adds lines."}
+        </span>
       ) : (
         <>
           <span class="soft">
-            {plural(sizeOf(picked.nodes), "node")}, {plural(kernels.length, "kernel")}, {plural(times, "launch", "launches")} of {seconds(time)}
+            {plural(sizeOf(picked.nodes), "node")}, {plural(kernels.length, "kernel")},{" "}
+            {plural(times, "launch", "launches")} of {seconds(time)}
           </span>
           {kernels.length > 0 && (
             <select aria-label="kernel" value={kernel} onChange={(event) => onKernel(event.currentTarget.value)}>
@@ -184,7 +210,11 @@ function Strip(props: StripProps): JSX.Element {
             </select>
           )}
           {kernel && (
-            <select aria-label="launch" value={use || uses.length === 1 ? keyOf(use ?? uses[0]!) : ""} onChange={(event) => onLaunch(event.currentTarget.value)}>
+            <select
+              aria-label="launch"
+              value={use || uses.length === 1 ? keyOf(use ?? uses[0]!) : ""}
+              onChange={(event) => onLaunch(event.currentTarget.value)}
+            >
               {uses.length !== 1 && <option value="">in all {plural(uses.length, "place")}</option>}
               {uses.map((one) => (
                 <option value={keyOf(one)}>
@@ -218,7 +248,9 @@ function keyOf(use: Use): string {
 
 /** Nodes that nothing computes, with the pass that removed them. */
 function Fates({ relation, nodes }: { relation: Relation; nodes: Nodes }): JSX.Element | null {
-  const found = relation.fates(nodes).map(({ graph, node, fate }) => `n${node} ${opOf(relation.text(graph, node))}: ${fate}`);
+  const found = relation
+    .fates(nodes)
+    .map(({ graph, node, fate }) => `n${node} ${opOf(relation.text(graph, node))}: ${fate}`);
   if (!found.length) return null;
   return (
     <span class="fates ellipsis" title={found.join("\n")}>

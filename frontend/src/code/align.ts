@@ -78,7 +78,15 @@ function increasing(pairs: Pairs): Pairs {
   return found.reverse();
 }
 
-function shortest(a: number[], fromA: number, toA: number, b: number[], fromB: number, toB: number, found: Pairs): void {
+function shortest(
+  a: number[],
+  fromA: number,
+  toA: number,
+  b: number[],
+  fromB: number,
+  toB: number,
+  found: Pairs,
+): void {
   const [n, m] = [toA - fromA, toB - fromB];
   const most = Math.min(n + m, MOST_EDITS);
   const reach = new Int32Array(2 * most + 3);

@@ -38,7 +38,8 @@ function starts(lines: string[]): number[] {
 }
 
 function words(a: string, b: string, { fromA, toA, fromB, toB }: Change): readonly Change[] {
-  if (fromA === toA || fromB === toB || toA - fromA + toB - fromB > MOST_CHARACTERS) return [new Change(fromA, toA, fromB, toB)];
+  if (fromA === toA || fromB === toB || toA - fromA + toB - fromB > MOST_CHARACTERS)
+    return [new Change(fromA, toA, fromB, toB)];
   return diff(a.slice(fromA, toA), b.slice(fromB, toB), WORDS).map(
     (change) => new Change(change.fromA + fromA, change.toA + fromA, change.fromB + fromB, change.toB + fromB),
   );

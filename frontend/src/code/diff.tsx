@@ -80,7 +80,8 @@ export function Diff(props: Props): JSX.Element {
 
 function toFirst({ b, chunks }: MergeView): void {
   const [first] = chunks;
-  if (first) b.dispatch({ effects: EditorView.scrollIntoView(Math.min(first.fromB, b.state.doc.length), { y: "center" }) });
+  if (first)
+    b.dispatch({ effects: EditorView.scrollIntoView(Math.min(first.fromB, b.state.doc.length), { y: "center" }) });
 }
 
 /** The lines, from 1, of which every word differs: nothing within them needs to stand out. */
@@ -106,7 +107,10 @@ function wholeLines({ a, b, chunks }: MergeView, side: "a" | "b"): number[] {
 function unfold({ a, b, chunks }: MergeView, line: number): void {
   const at = b.state.doc.line(line).from;
   const before = chunks.findLast((chunk) => chunk.toB <= at);
-  for (const [view, end] of [[a, before?.toA], [b, before?.toB]] as const) {
+  for (const [view, end] of [
+    [a, before?.toA],
+    [b, before?.toB],
+  ] as const) {
     const { doc } = view.state;
     const first = end === undefined ? 1 : doc.lineAt(Math.min(end, doc.length)).number + MARGIN;
     if (first <= doc.lines) view.dispatch({ effects: uncollapseUnchanged.of(doc.line(first).from) });

@@ -90,7 +90,10 @@ export function marksColumn(marks: Mark[]): Extension {
   return column("marks", (line) => {
     const found = marks[line - 1];
     if (!found) return null;
-    const text = found.slice(0, 3).map((ordinal) => `n${ordinal}`).join(" ");
+    const text = found
+      .slice(0, 3)
+      .map((ordinal) => `n${ordinal}`)
+      .join(" ");
     return [found.length ? `${text}${found.length > 3 ? " …" : ""}` : "?"];
   });
 }

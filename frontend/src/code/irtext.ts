@@ -18,9 +18,7 @@ export function withoutAttributes(lines: string[], file: string): string[] {
   const language = suffixOf(file);
   if (language === "mlir") return lines.map((line) => (line.includes("{") ? line.replace(DICTIONARY, "") : line));
   if (language !== "ll") return lines;
-  return lines.map((line) =>
-    LLVM_GROUPS.test(line) ? "" : line.replace(LLVM_GROUP, "").replace(LLVM_ATTACHMENT, ""),
-  );
+  return lines.map((line) => (LLVM_GROUPS.test(line) ? "" : line.replace(LLVM_GROUP, "").replace(LLVM_ATTACHMENT, "")));
 }
 
 export interface Function {

@@ -26,9 +26,9 @@ const NAMES: Record<string, Names> = {
 export function withNamesOf(a: readonly string[], b: readonly string[], file: string): string[] {
   const names = NAMES[suffixOf(file)];
   if (!names) return [...b];
-  const bare = (line: string): string => line.replace(names.name, (name) => name[0]!);
+  const bare = (line: string): string => line.replace(names.name, (name) => (/^\w/.test(name) ? "" : name[0]!));
   const pairs = align(a.map(bare), b.map(bare));
-  const inA = new Map(pairs.map(([at, bt]) => [bt, a[at]!.match(names.name) ?? []]));
+  const inA = new Map(pairs.map(([at, bt]) => [bt, (a[at]!.match(names.name) ?? []).map(keyOf)]));
   const taken = new Set([...inA.values()].flat());
   const called = new Map<string, string>();
   return b.map((line, bt) => {
@@ -36,11 +36,17 @@ export function withNamesOf(a: readonly string[], b: readonly string[], file: st
     let k = 0;
     return line.replace(names.name, (name, ...rest: unknown[]) => {
       const start = rest.find((one) => typeof one === "number") as number;
+      const key = keyOf(name);
       const wanted = theirs?.[k++];
       const isDefined = names.after.test(line.slice(start + name.length)) || names.before.test(line.slice(0, start));
-      if (wanted !== undefined && (isDefined || !called.has(name))) called.set(name, wanted);
-      else if (isDefined || !called.has(name)) called.set(name, taken.has(name) ? `${name}′` : name);
-      return called.get(name)!;
+      if (wanted !== undefined && (isDefined || !called.has(key))) called.set(key, wanted);
+      else if (isDefined || !called.has(key)) called.set(key, taken.has(key) ? `${key}′` : key);
+      return `${name.startsWith("%") ? "%" : ""}${called.get(key)}`;
     });
   });
+}
+
+/** What a name is called where it is used and where it is defined: LLVM IR's labels have their % only where they are used. */
+function keyOf(name: string): string {
+  return name.replace(/^%/, "");
 }

@@ -34,7 +34,12 @@ export function Bar({ owner, after, before, settings, change, onFind }: BarProps
         <select
           class="functions"
           aria-label="function"
-          onChange={(event) => go(link.pass(owner.name, after.number, { line: Number(event.currentTarget.value), with: before?.number }), true)}
+          onChange={(event) =>
+            go(
+              link.pass(owner.name, after.number, { line: Number(event.currentTarget.value), with: before?.number }),
+              true,
+            )
+          }
         >
           {functions.map((one) => (
             <option value={one.line}>@{one.name}</option>
@@ -59,7 +64,12 @@ export function Bar({ owner, after, before, settings, change, onFind }: BarProps
   );
 }
 
-function StagePick(props: { label: string; steps: Step[]; at: number | undefined; pick: (number: number) => void }): JSX.Element {
+function StagePick(props: {
+  label: string;
+  steps: Step[];
+  at: number | undefined;
+  pick: (number: number) => void;
+}): JSX.Element {
   const { label, steps, at, pick } = props;
   const stages = [...new Set(steps.map((step) => step.stage))];
   return (
@@ -67,12 +77,14 @@ function StagePick(props: { label: string; steps: Step[]; at: number | undefined
       {at === undefined && <option value="">nothing</option>}
       {stages.map((stage) => (
         <optgroup label={stage}>
-          {steps.filter((step) => step.stage === stage).map((step) => (
-            <option value={step.number}>
-              {step.number} {bare(step.name)}
-              {step.changed ? "" : " (same)"}
-            </option>
-          ))}
+          {steps
+            .filter((step) => step.stage === stage)
+            .map((step) => (
+              <option value={step.number}>
+                {step.number} {bare(step.name)}
+                {step.changed ? "" : " (same)"}
+              </option>
+            ))}
         </optgroup>
       ))}
     </select>

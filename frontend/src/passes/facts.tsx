@@ -16,12 +16,18 @@ export function Facts({ owner, step, line }: { owner: Owner; step: Step; line: n
   return (
     <footer class="facts">
       <p>
-        <span class="mono ellipsis" title={step.name}>{step.name}</span>
+        <span class="mono ellipsis" title={step.name}>
+          {step.name}
+        </span>
         <span class="dim">
           {[step.stage, seconds(step.seconds), plural(step.ops, "op"), bytes(step.nbytes)].join(" · ")}
           {step.elided && " · large constants shortened"}
         </span>
-        {delta && <span class="soft ellipsis" title={delta}>{delta}</span>}
+        {delta && (
+          <span class="soft ellipsis" title={delta}>
+            {delta}
+          </span>
+        )}
       </p>
       {Object.keys(mix).length > 0 && (
         <p>
@@ -32,7 +38,9 @@ export function Facts({ owner, step, line }: { owner: Owner; step: Step; line: n
       {line !== undefined && <Origin owner={owner} step={step} line={line} />}
       {command && (
         <p>
-          <code class="ellipsis" title={`in ${owner.name}`}>{command}</code>
+          <code class="ellipsis" title={`in ${owner.name}`}>
+            {command}
+          </code>
           <Copy text={`cd ${owner.name} && ${command}`} label="copy" />
         </p>
       )}

@@ -3,13 +3,32 @@ import type { JSX } from "preact";
 import { whole } from "../format";
 
 // A dialect has the same colour everywhere; the order is the way down.
-const ORDER = ["torch", "tm_tensor", "linalg", "tensor", "bufferization", "memref", "scf", "affine", "vector", "math", "arith", "cf", "func", "llvm", "builtin"];
+const ORDER = [
+  "torch",
+  "tm_tensor",
+  "linalg",
+  "tensor",
+  "bufferization",
+  "memref",
+  "scf",
+  "affine",
+  "vector",
+  "math",
+  "arith",
+  "cf",
+  "func",
+  "llvm",
+  "builtin",
+];
 
 export type Mix = Record<string, number>;
 
 export function colourOf(dialect: string): string {
   const known = ORDER.indexOf(dialect);
-  const turn = known >= 0 ? (known * 360) / ORDER.length : [...dialect].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 360, 7);
+  const turn =
+    known >= 0
+      ? (known * 360) / ORDER.length
+      : [...dialect].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 360, 7);
   return `light-dark(oklch(.74 .12 ${turn}), oklch(.6 .11 ${turn}))`;
 }
 
@@ -20,7 +39,10 @@ export function MixBar({ mix }: { mix: Mix }): JSX.Element | null {
   return (
     <span class="mix" role="img" aria-label={entries.map(([name, count]) => `${name} ${count}`).join(", ")}>
       {entries.map(([name, count]) => (
-        <span style={{ width: `${(count / total) * 100}%`, background: colourOf(name) }} title={`${name}: ${whole(count)} ops`} />
+        <span
+          style={{ width: `${(count / total) * 100}%`, background: colourOf(name) }}
+          title={`${name}: ${whole(count)} ops`}
+        />
       ))}
     </span>
   );

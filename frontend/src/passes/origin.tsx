@@ -18,17 +18,31 @@ export function Origin({ owner, step, line }: { owner: Owner; step: Step; line: 
   return (
     <p class="origin">
       <span class="dim">line {line}</span>
-      {mark?.length ? <Nodes owner={owner} relation={value} ordinals={mark} /> : <span class="dim">{mark ? "doesn't say what it comes from" : "holds no op"}</span>}
+      {mark?.length ? (
+        <Nodes owner={owner} relation={value} ordinals={mark} />
+      ) : (
+        <span class="dim">{mark ? "doesn't say what it comes from" : "holds no op"}</span>
+      )}
     </p>
   );
 }
 
-function Nodes({ owner, relation, ordinals }: { owner: Owner; relation: Relation; ordinals: readonly number[] }): JSX.Element {
+function Nodes({
+  owner,
+  relation,
+  ordinals,
+}: {
+  owner: Owner;
+  relation: Relation;
+  ordinals: readonly number[];
+}): JSX.Element {
   const [kind, name = ""] = owner.name.split("/", 2);
   const own = new Set(ordinals);
   const nodes = kind === "graphs" ? new Map([[name, own]]) : nodesOf(relation.usesOfKernel(name), own);
   const texts = [...nodes].flatMap(([graph, of]) => [...of].map((node) => relation.text(graph, node)));
-  const places = [...relation.spotsOf(nodes)].sort((a, b) => b.seconds - a.seconds).map((spot) => `${spot.file}:${spot.line}`);
+  const places = [...relation.spotsOf(nodes)]
+    .sort((a, b) => b.seconds - a.seconds)
+    .map((spot) => `${spot.file}:${spot.line}`);
   return (
     <>
       <Places at={[...new Set(places)]} most={6} />

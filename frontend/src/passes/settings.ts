@@ -12,4 +12,11 @@ export interface Settings {
   names: boolean;
 }
 
-export const initial: Settings = { changedOnly: true, attributes: true, marks: false, folded: true, alone: false, names: false };
+export const initial: Settings = {
+  changedOnly: true,
+  attributes: true,
+  marks: false,
+  folded: true,
+  alone: false,
+  names: false,
+};

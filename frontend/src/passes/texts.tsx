@@ -67,7 +67,12 @@ function Difference({ first, second, settings, ...shown }: Shown & { first: Side
     [shown.of],
   );
   return (
-    <Diff {...shown} before={{ ...first, text: first.lines.join("\n") }} after={{ ...second, text: named }} isFolded={settings.folded} />
+    <Diff
+      {...shown}
+      before={{ ...first, text: first.lines.join("\n") }}
+      after={{ ...second, text: named }}
+      isFolded={settings.folded}
+    />
   );
 }
 
@@ -104,7 +109,13 @@ function side(owner: Owner, step: Step, settings: Settings): Side {
 }
 
 /** What is marked in both texts: the line that was picked, and all lines that stand for the same. */
-function marks(owner: Owner, before: Step | undefined, after: Step, earlier: number | undefined, line: number | undefined): [Marked, Marked] {
+function marks(
+  owner: Owner,
+  before: Step | undefined,
+  after: Step,
+  earlier: number | undefined,
+  line: number | undefined,
+): [Marked, Marked] {
   const [from, at] = earlier ? [before, earlier] : [after, line];
   if (!from || !at) return [NOTHING, NOTHING];
   const wanted = ordinalsAt(marksOf(owner, from.number), [at]);

@@ -39,19 +39,27 @@ export function StagePane({ owner, role, wanted = EMPTY, onPick }: Props): JSX.E
         <b>{TITLES[role]}</b>
         {value && step && (
           <>
-            <select aria-label={`stage of ${TITLES[role]}`} value={nameOf(step)} onChange={(event) => setName(event.currentTarget.value)}>
-              {value.steps.filter((one) => one.changed || one === step).map((one) => (
-                <option value={nameOf(one)}>
-                  {one.stage} {bare(one.name)}
-                </option>
-              ))}
+            <select
+              aria-label={`stage of ${TITLES[role]}`}
+              value={nameOf(step)}
+              onChange={(event) => setName(event.currentTarget.value)}
+            >
+              {value.steps
+                .filter((one) => one.changed || one === step)
+                .map((one) => (
+                  <option value={nameOf(one)}>
+                    {one.stage} {bare(one.name)}
+                  </option>
+                ))}
             </select>
             <Shown owner={value} step={step} wanted={wanted} />
           </>
         )}
       </div>
       {error !== undefined && <p class="soft">{error}</p>}
-      {value && step && <Text key={`${owner} ${step.number}`} owner={value} step={step} wanted={wanted} onPick={onPick} />}
+      {value && step && (
+        <Text key={`${owner} ${step.number}`} owner={value} step={step} wanted={wanted} onPick={onPick} />
+      )}
     </section>
   );
 }
@@ -65,7 +73,11 @@ function Shown({ owner, step, wanted }: { owner: Owner; step: Step; wanted: Read
         {wanted.size > 0 && (lines.length ? plural(lines.length, "line") : nowhere(owner, step, wanted))}
       </span>
       <span class="spread" />
-      <a class="name ellipsis" href={link.pass(owner.name, step.number, lines[0] ? { line: lines[0] } : {})} title={`${name}: its passes`}>
+      <a
+        class="name ellipsis"
+        href={link.pass(owner.name, step.number, lines[0] ? { line: lines[0] } : {})}
+        title={`${name}: its passes`}
+      >
         {name}
       </a>
     </>
@@ -79,7 +91,12 @@ function nowhere(owner: Owner, step: Step, wanted: ReadonlySet<number>): string 
   return by ? `folded away by ${bare(by.name)} (${by.stage})` : "nothing here";
 }
 
-function Text({ owner, step, wanted, onPick }: { owner: Owner; step: Step } & Pick<Props, "onPick"> & { wanted: ReadonlySet<number> }): JSX.Element {
+function Text({
+  owner,
+  step,
+  wanted,
+  onPick,
+}: { owner: Owner; step: Step } & Pick<Props, "onPick"> & { wanted: ReadonlySet<number> }): JSX.Element {
   const marks = useMemo(() => marksOf(owner, step.number), [owner, step]);
   const linked = useMemo(() => linesWith(marks, wanted), [marks, wanted]);
   // Before the first function are constants and declarations.
