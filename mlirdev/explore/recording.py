@@ -5,7 +5,7 @@
     finish()     what came from a cache is lowered again, the last lines, the page     also at exit
 
 One process writes a record: it holds a lock on record.jsonl, and a process that it starts with the same environment
-isn't recorded. Lines reach the disk a few times a second, so that a program that is killed leaves a readable record.
+isn't recorded. Lines reach the disk soon, so that a program that is killed leaves a readable record.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from mlirdev.explore.trace import TRACE_FILE, write_trace
 from mlirdev.options import options
 from mlirdev.runtime.device import drain_devices
 
+# Lines of which there are many wait so long before they reach the disk, unless another comes.
+_MANY = (schema.Launch, schema.Copy, schema.Memory)
 _FLUSH_EVERY_S = 0.25
 _FOLDERS = ("graphs", "kernels")
 _FILES = (schema.RECORD_FILE, TRACE_FILE, REPORT_FILE)
@@ -75,7 +77,7 @@ class Recording:
             now = time.perf_counter()
             try:
                 file.write(schema.encode(line))
-                if now - self._flushed > _FLUSH_EVERY_S:
+                if not isinstance(line, _MANY) or now - self._flushed > _FLUSH_EVERY_S:
                     self._flushed = now
                     file.flush()
             except OSError as error:

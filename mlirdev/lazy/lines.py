@@ -20,10 +20,12 @@ from mlirdev.events import SourceLine
 Where: TypeAlias = "tuple[CodeType | None, int]"
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_INTERNAL_FOLDERS = (
+_INTERNAL = (
     _OURS,
     os.path.dirname(os.path.abspath(torch.__file__)) + os.sep,
     sysconfig.get_paths()["stdlib"] + os.sep + "contextlib",
+    "<frozen",
+    "<short way",  # what quick.py writes
 )
 
 
@@ -31,7 +33,7 @@ class _UserFiles(dict[str, bool]):
     """File name → is it the user's; filled as files are met."""
 
     def __missing__(self, file: str) -> bool:
-        result = self[file] = not file.startswith(_INTERNAL_FOLDERS) and not file.startswith("<frozen")
+        result = self[file] = not file.startswith(_INTERNAL)
         return result
 
 

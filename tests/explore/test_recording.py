@@ -14,6 +14,7 @@ from mlirdev import schema
 from mlirdev.errors import OptionError
 from mlirdev.explore import recording
 from mlirdev.explore.record import Record, load_record
+from mlirdev.explore.text import record_text
 
 
 def program(rows: int) -> float:
@@ -121,6 +122,19 @@ def test_a_second_record_has_the_same_files_and_reads_from_the_cache(record: Rec
             (p.stage, p.name, p.file, p.changed, p.ops) for p in passes
         ]
         assert [again.text(p) for p in again.passes[owner]] == [record.text(p) for p in passes]
+
+    assert record_text(recorded(tmp_path / "third")) == record_text(again)
+
+
+def test_as_text_it_is_for_golden_files(record: Record) -> None:
+    (graph,) = record.graphs.values()
+    text = record_text(record, passes=False)
+    assert text.startswith(f"graph {graph.name}: f32[7,6] at {Path(__file__).name}:")
+    assert all(f" at {Path(__file__).name}:" in line for line in text.splitlines() if "  // n" in line and "%" in line)
+    assert "copy 2 × h2d 168 bytes" in text
+    assert "wait 2 × item" in text
+    assert str(record.folder) not in text
+    assert "kernel/linalg-to-loops" in record_text(record)
 
 
 def test_a_former_record_is_replaced_and_nothing_else(tmp_path: Path) -> None:
