@@ -198,7 +198,7 @@ def pass_(
 @as_json
 @click.pass_context
 def search(ctx: click.Context, regex: str, as_json: bool) -> None:
-    """The lines of IR, in all passes, that have REGEX."""
+    """The lines of IR, after any pass, that have REGEX."""
     from mlirdev.explore.views import passes
 
     _show(ctx, as_json, lambda record: passes.search(record, regex))

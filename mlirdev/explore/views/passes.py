@@ -81,9 +81,9 @@ def find_stage(record: Record, owner: str, number: int) -> tuple[Step, str]:
 
 
 def search(record: Record, pattern: str) -> View:
-    """The lines of IR, of all passes, in which a regular expression is found."""
+    """The lines of IR in which a regular expression is found, in all passes that changed something."""
     found = list(_matches(record, compiled(pattern)))
-    lines = [f"{m.owner} {m.number} {m.name}:{m.line}: {m.text.strip()}" for m in found]
+    lines = [f"{m.owner} {m.number} {_OPTIONS.sub('{…}', m.name)}:{m.line}: {m.text.strip()}" for m in found]
     return View(found, [Prose("", lines or [f"'{pattern}' is in no pass"])])
 
 
@@ -99,6 +99,8 @@ def compiled(pattern: str) -> re.Pattern[str]:
 def _matches(record: Record, wanted: re.Pattern[str]) -> Iterator[Match]:
     for owner, of_owner in record.passes.items():
         for step, of in zip(steps(record, owner), of_owner, strict=True):
+            if not step.changed:  # its text is that of the pass before
+                continue
             for line, text in enumerate(record.text(of).splitlines(), 1):
                 if wanted.search(text):
                     yield Match(owner, step.number, step.stage, step.name, line, text)
