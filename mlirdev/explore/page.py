@@ -27,8 +27,7 @@ from mlirdev.explore.roofline import Work, launch_work
 from mlirdev.explore.steps import file_number
 from mlirdev.explore.summary import Summary, summarise
 from mlirdev.explore.timeline import Timeline
-
-TRACE_FILE = "trace.json"
+from mlirdev.explore.trace import TRACE_FILE
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class OwnerFacts:
 
 @dataclass(frozen=True)
 class Page:
-    """What the page opens with. `sources` are the files whose text there is, `notes` say what was left out, `trace`
+    """What the page opens with. `sources` are the files that recorded ops, `notes` say what was left out, `trace`
     is the file beside the page for Perfetto, if there is one."""
 
     title: str
@@ -156,6 +155,7 @@ def page(record: Record, owners: list[str], notes: list[str]) -> Page:
     """What the page opens with; `owners` are those whose passes it has."""
     summary = summarise(record)
     known = set(owners)
+    recorded = {place.file for lines in record.lines.values() for place in lines.places}
     return Page(
         title=" ".join(record.header.argv),
         version=str(record.header.versions.get("mlirdev", "")),
@@ -164,7 +164,7 @@ def page(record: Record, owners: list[str], notes: list[str]) -> Page:
         failures=[_failure(record, failure) for failure in record.failures],
         graphs=graph_facts(record),
         owners=[_owner(owner, passes) for owner, passes in record.passes.items() if owner in known],
-        sources=list(record.sources),
+        sources=[file for file in record.sources if file in recorded],
         options=record.header.options,
         target=record.header.target,
         notes=notes,
