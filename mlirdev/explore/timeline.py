@@ -28,7 +28,8 @@ class Spans:
 @dataclass(frozen=True)
 class Timeline:
     """All of a run. `recorded` is what the host recorded and `launched` what it launched, by graph; `compiled` what it
-    waited for; `launches` are kernels, or ops on the CPU, by stream. `memory` is in use from `memory_at` on. `cut`
+    waited for, `lowered` the stages of graphs and kernels ("kernels/NAME llvm") by compile worker; `launches` are
+    kernels, or ops on the CPU, by stream. `memory` is in use from `memory_at` on. `cut`
     says what was left out."""
 
     seconds: float
@@ -37,6 +38,7 @@ class Timeline:
     recorded: Spans
     compiled: Spans
     launched: Spans
+    lowered: Spans
     launches: Spans
     copies: Spans
     waits: Spans
@@ -87,7 +89,8 @@ def timeline(record: Record, seconds: float) -> Timeline:
         columns.add(
             launched, run.graph, run.where, run.at + compile_s, run.launch_s - compile_s, run.stream, run.number
         )
-    launches, copies, waits = _launches(record, columns), _copies(record, columns), _waits(record, columns)
+    lowered, launches = _lowered(record, columns), _launches(record, columns)
+    copies, waits = _copies(record, columns), _waits(record, columns)
     return Timeline(
         seconds=seconds,
         names=list(columns.names),
@@ -95,6 +98,7 @@ def timeline(record: Record, seconds: float) -> Timeline:
         recorded=recorded,
         compiled=compiled,
         launched=launched,
+        lowered=lowered,
         launches=launches,
         copies=copies,
         waits=waits,
@@ -102,6 +106,21 @@ def timeline(record: Record, seconds: float) -> Timeline:
         memory=[sample.allocated for sample in record.memory],
         cut=columns.cut,
     )
+
+
+def _lowered(record: Record, columns: _Columns) -> Spans:
+    """A span for the passes of each stage of a graph or kernel, from the first to the last that took time."""
+    found: dict[tuple[int, str, str], tuple[float, float]] = {}
+    for owner, passes in record.passes.items():
+        for step in passes:
+            if step.worker and step.seconds:
+                start, _ = found.setdefault((step.worker, owner, step.stage), (step.at, step.at))
+                found[step.worker, owner, step.stage] = start, step.at + step.seconds
+    numbers = {worker: number for number, worker in enumerate(sorted({worker for worker, _, _ in found}))}
+    spans = Spans()
+    for (worker, owner, stage), (start, end) in sorted(found.items(), key=lambda item: item[1]):
+        columns.add(spans, f"{owner} {stage}", None, start, end - start, numbers[worker], -1)
+    return spans
 
 
 def _launches(record: Record, columns: _Columns) -> Spans:

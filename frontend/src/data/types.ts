@@ -195,7 +195,7 @@ export interface Way {
   places: number[];
 }
 /**
- * What the page opens with. `sources` are the files whose text there is, `notes` say what was left out, `trace`
+ * What the page opens with. `sources` are the files that recorded ops, `notes` say what was left out, `trace`
  * is the file beside the page for Perfetto, if there is one.
  */
 export interface Page {
@@ -511,7 +511,8 @@ export interface Step {
 }
 /**
  * All of a run. `recorded` is what the host recorded and `launched` what it launched, by graph; `compiled` what it
- * waited for; `launches` are kernels, or ops on the CPU, by stream. `memory` is in use from `memory_at` on. `cut`
+ * waited for, `lowered` the stages of graphs and kernels ("kernels/NAME llvm") by compile worker; `launches` are
+ * kernels, or ops on the CPU, by stream. `memory` is in use from `memory_at` on. `cut`
  * says what was left out.
  */
 export interface Timeline {
@@ -520,6 +521,7 @@ export interface Timeline {
   cut: string;
   launched: Spans;
   launches: Spans;
+  lowered: Spans;
   memory: number[];
   memory_at: number[];
   names: string[];

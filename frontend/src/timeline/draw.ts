@@ -196,7 +196,7 @@ function coloursOf(canvas: HTMLElement): Colours {
     faint: resolved("var(--faint)"),
     line: resolved("var(--line)"),
     paper: resolved("var(--paper)"),
-    kinds: [mixed(40), mixed(100), mixed(70), resolved("var(--faint)"), mixed(85), mixed(55)],
+    kinds: [mixed(40), mixed(100), mixed(70), resolved("var(--faint)"), mixed(85), mixed(55), mixed(55)],
   };
   probe.remove();
   return found;

@@ -2,7 +2,7 @@
 import type { Spans, Timeline } from "../data/types";
 
 /** What a span is; the order is that of the colours in draw.ts. */
-export const KINDS = ["record", "compile", "launch", "wait", "kernel", "copy"] as const;
+export const KINDS = ["record", "compile", "launch", "wait", "kernel", "copy", "lower"] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface Lane {
@@ -31,7 +31,6 @@ export interface Item {
 type Part = [Kind, Spans];
 
 export function lanesOf(timeline: Timeline): Lane[] {
-  const streams = [...new Set(timeline.launches.lane)].sort((a, b) => a - b);
   const named: [string, Part[]][] = [
     [
       "host",
@@ -42,25 +41,30 @@ export function lanesOf(timeline: Timeline): Lane[] {
       ],
     ],
     ["waiting", [["wait", timeline.waits]]],
-    ...streams.map((stream): [string, Part[]] => [
-      `stream ${stream}`,
-      [["kernel", ofStream(timeline.launches, stream)]],
-    ]),
+    ...byLane("worker", "lower", timeline.lowered),
+    ...byLane("stream", "kernel", timeline.launches),
     ["copies", [["copy", timeline.copies]]],
   ];
   return named.map(([name, parts]) => lane(name, parts)).filter((made) => made.at.length);
 }
 
-function ofStream(spans: Spans, stream: number): Spans {
-  const wanted = [...spans.lane.keys()].filter((k) => spans.lane[k] === stream);
+/** "stream 0", "stream 1", …: each with its own spans. */
+function byLane(name: string, kind: Kind, spans: Spans): [string, Part[]][] {
+  const lanes = [...new Set(spans.lane)].sort((a, b) => a - b);
+  return lanes.map((lane) => [`${name} ${lane}`, [[kind, ofLane(spans, lane)]]]);
+}
+
+function ofLane(spans: Spans, lane: number): Spans {
+  const wanted = [...spans.lane.keys()].filter((k) => spans.lane[k] === lane);
   const pick = (of: number[]): number[] => wanted.map((k) => of[k]!);
+  const { what, where, at, seconds, run } = spans;
   return {
-    what: pick(spans.what),
-    where: pick(spans.where),
-    at: pick(spans.at),
-    seconds: pick(spans.seconds),
+    what: pick(what),
+    where: pick(where),
+    at: pick(at),
+    seconds: pick(seconds),
     lane: pick(spans.lane),
-    run: pick(spans.run),
+    run: pick(run),
   };
 }
 

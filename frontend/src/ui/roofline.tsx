@@ -40,6 +40,7 @@ export function Roofline({ kernels, peakGflops, peakGbps, hovered, onHover }: Pr
       <svg
         width={width}
         height={HEIGHT}
+        viewBox={`0 0 ${width} ${HEIGHT}`}
         role="img"
         aria-label="roofline: operations a second over operations a byte, by kernel"
       >

@@ -139,11 +139,13 @@ const SAID: Record<Item["kind"], string> = {
   wait: "was waited for,",
   kernel: "ran for",
   copy: "was copied in",
+  lower: "was worked at for",
 };
 
 function leads({ kind, what, where }: Item): string | undefined {
   if (kind === "kernel") return what.endsWith(" on the CPU") ? where && link.source(where) : link.kernel(what);
   if (kind === "wait" || kind === "copy") return where ? link.source(where) : undefined;
+  if (kind === "lower") return link.pass(what.replace(/ .*/, ""));
   return link.graph(what);
 }
 
