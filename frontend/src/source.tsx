@@ -1,7 +1,7 @@
 // The user's Python with the time of each line, and beside it what became of the lines that are picked: nodes, linalg, LLVM
 // IR, assembly. #source/FILE?line=12,14
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Pane } from "./code/pane";
 import { Relation, type Nodes, type Use, nodesOf, ordinalsOf, sizeOf, within } from "./data/relation";
 import type { PageLinks } from "./data/types";
@@ -10,6 +10,7 @@ import { go, href, link, type Route } from "./router";
 import { heatColumn } from "./source/heat";
 import { StagePane } from "./source/stage";
 import { component, type ViewProps } from "./ui/component";
+import { useKeys } from "./ui/keys";
 import { Loaded } from "./ui/loaded";
 import { Empty } from "./ui/parts";
 
@@ -74,6 +75,7 @@ function Body({ file, sources, relation, route }: BodyProps): JSX.Element {
   const [picked, setPicked] = useState<Picked>(() => ofLines(relation, file, asked));
   const [kernel, setKernel] = useState(route.query.kernel ?? "");
   const [launch, setLaunch] = useState("");
+  const root = useRef<HTMLDivElement>(null);
   // A launch belongs to what was picked with it.
   const pick = (to: Picked, of = kernel): void => {
     setPicked(to);
@@ -110,9 +112,20 @@ function Body({ file, sources, relation, route }: BodyProps): JSX.Element {
   const onKernel = (found: ReadonlySet<number> | null): void =>
     onIr(found, (own) => nodesOf(use ? [use] : relation.usesOfKernel(shownKernel), own));
 
-  const heat = useMemo(() => heatColumn(relation.spots(file)), [file]);
+  const spots = useMemo(() => relation.spots(file), [file]);
+  useKeys({
+    element: () => root.current,
+    key: (key) => {
+      if (key !== "j" && key !== "k") return false;
+      const [here, recorded] = [picked.lines[0] ?? lines[0] ?? 0, [...spots.keys()].sort((a, b) => a - b)];
+      const to = key === "j" ? recorded.find((line) => line > here) : recorded.findLast((line) => line < here);
+      if (to) onPython(to, false);
+      return true;
+    },
+  });
+  const heat = useMemo(() => heatColumn(spots), [spots]);
   return (
-    <div class="fill source">
+    <div class="fill source" ref={root}>
       <Strip
         {...{ file, sources, relation, picked, nodes, all, kernels, uses, use }}
         kernel={shownKernel}
@@ -268,5 +281,8 @@ function opOf(text: string): string {
 export const source = component(Source, {
   title: (route) => route.path[0] ?? "source",
   section: "source",
-  keys: [["ctrl click", "add a line of the program"]],
+  keys: [
+    ["j  k", "next and previous line that recorded something"],
+    ["ctrl click", "add a line of the program"],
+  ],
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,10 @@ def rows(page: Page) -> list[str]:
     return page.locator(".pass .what").all_inner_texts()
 
 
+def ending(address: str) -> re.Pattern[str]:
+    return re.compile(re.escape(address) + "$")
+
+
 def pane(page: Page, name: str) -> Locator:
     return page.get_by_role("region", name=name)
 
@@ -91,7 +96,8 @@ def test_keys_go_from_pass_to_pass(page: Page, report: Path):
     expect(page.locator(".pass[aria-current]")).to_contain_text(names[2])
     page.keyboard.press("k")
     expect(page.locator(".pass[aria-current]")).to_contain_text(names[1])
-    assert page.url.endswith(f"#kernel/contraction-0/pass/{page.locator('.pass[aria-current] .number').inner_text()}")
+    number = page.locator(".pass[aria-current] .number").inner_text()
+    expect(page).to_have_url(ending(f"#kernel/contraction-0/pass/{number}"))
 
 
 def test_a_pass_is_compared_with_the_one_before(page: Page, report: Path):
@@ -107,7 +113,7 @@ def test_any_two_stages_are_compared(page: Page, report: Path):
     show(page, report, "kernel/contraction-0/pass/20")
     page.get_by_label("compare").select_option(value="0")
     expect(page.locator(".pass.before .number")).to_have_text("0")
-    assert page.url.endswith("/pass/20?with=0")
+    expect(page).to_have_url(ending("/pass/20?with=0"))
 
 
 def test_values_that_are_only_numbered_anew_are_no_difference(page: Page, report: Path):
@@ -175,7 +181,7 @@ def test_a_python_line_is_followed_to_the_assembly_and_back(page: Page, report: 
     expect(linalg.locator(".linked", has_text="arith.maximumf")).to_be_visible()
     expect(llvm.locator(".linked", has_text="@llvm.maximum").first).to_be_visible()
     expect(asm.locator(".linked").first).to_be_visible()
-    assert page.url.endswith("#source/model.py?line=11")
+    expect(page).to_have_url(ending("#source/model.py?line=11"))
     linalg.locator(".cm-line", has_text="linalg.matmul").click()
     expect(page.locator(".python .linked")).to_have_text("h = x @ w")
     expect(nodes.locator(".linked")).to_contain_text("aten.mm.default")
@@ -204,7 +210,18 @@ def test_lines_are_added_with_a_modifier(page: Page, report: Path):
     show(page, report, "source/model.py?line=10")
     page.locator(".python .cm-line", has_text="relu").click(modifiers=["Control"])
     expect(pane(page, "Nodes").locator(".linked")).to_have_count(2)
-    assert page.url.endswith("?line=10%2C11")
+    expect(page).to_have_url(ending("?line=10%2C11"))
+
+
+def test_keys_go_from_line_to_line(page: Page, report: Path):
+    show(page, report, "source/model.py?line=10")
+    page.keyboard.press("j")
+    expect(page.locator(".python .current")).to_have_text("y = h.relu()")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator(".python .current")).to_have_text("z = y.alias()")
+    page.keyboard.press("k")
+    expect(page.locator(".python .current")).to_have_text("y = h.relu()")
 
 
 def test_the_time_of_a_line_stands_beside_it(page: Page, report: Path):
