@@ -86,6 +86,11 @@ class Pool:
             finally:
                 self._drop([w for w in self._workers if w.job >= 0])
 
+    def do(self, job: Work) -> object:
+        """The result of one job, or the exception that it ended with."""
+        (_, result), *_ = list(self.run([job], lambda seconds, left: None))
+        return result
+
     def start(self, wanted: int) -> None:
         """Have so many workers, as far as the options allow: they load while there is other work."""
         with self._lock:

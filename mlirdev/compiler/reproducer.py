@@ -226,8 +226,7 @@ def outcome(reproducer: Reproducer) -> object:
         job = ProbeJob(subject, target)
     else:
         job = BackJob(subject, subject.key, target, reproducer.name)
-    (_, result), *_ = list(pool.run([job], lambda seconds, left: None))
-    return result
+    return pool.do(job)
 
 
 def _subject(folder: Path, described: dict[str, Any]) -> Graph | KernelSource:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirdev.compiler.jobs import BackJob, FrontJob, Work
+from mlirdev.compiler.jobs import BackJob, FrontJob
 from mlirdev.compiler.pool import pool
 from mlirdev.compiler.stages import Back, Front, Refused, entry_symbol
 from mlirdev.compiler.watch import Watch
@@ -97,7 +97,7 @@ class _Search:
         return self._verdict(stops, wrong, problem)
 
     def _problem(self, stop: Stop) -> str | None:
-        problem = self.judge(_done(self.job(stop)))
+        problem = self.judge(pool.do(self.job(stop)))
         self.how.tell(f"{self.name}: {stop}: {problem or 'right'}")
         return problem
 
@@ -125,7 +125,7 @@ def host_nodes(subject: Subject) -> frozenset[int]:
     host: set[int] = set()
     while True:
         for part, nodes in native_parts(subject, frozenset(host)):
-            outcome = _done(FrontJob(part.graph, part.target, part.name))
+            outcome = pool.do(FrontJob(part.graph, part.target, part.name))
             refused = outcome.reasons if isinstance(outcome, Refused) else ()
             named = outcome.nodes if isinstance(outcome, LoweringError) else refused
             if named:
@@ -137,7 +137,7 @@ def host_nodes(subject: Subject) -> frozenset[int]:
 
 def _bisect_part(part: Subject, nodes: tuple[int, ...], how: _How) -> Verdict | None:
     graph = part.graph
-    front = _done(FrontJob(graph, part.target, part.name, Watch(str(how.folder))))
+    front = pool.do(FrontJob(graph, part.target, part.name, Watch(str(how.folder))))
     stops = read_stops(how.folder / part.name)
     sizes = sizes_of([graph.specs[v] for v in graph.outputs])
 
@@ -165,7 +165,7 @@ def _bisect_forming(front: Front, part: Subject, nodes: tuple[int, ...], how: _H
         name = f"{part.name}-{source.kind}-{source.key[:8]}"
         of_launch = tuple(sorted({nodes[n] for n in launch.nodes}))
         kernel = _Kernel(source, name, params, plan.result_specs(launch), of_launch)
-        outcome = _done(kernel.plain_job(part.target))
+        outcome = pool.do(kernel.plain_job(part.target))
         if problem := _failure(outcome):
             return Verdict(part.name, "plan", "forming kernel groups", problem, nodes=of_launch)
         plan.store(launch, _results(outcome))
@@ -198,10 +198,10 @@ class _Kernel:
 
 def _bisect_kernel(kernel: _Kernel, target: Target, how: _How) -> Verdict | None:
     source, name = kernel.source, kernel.name
-    plain = _done(kernel.plain_job(target))
+    plain = pool.do(kernel.plain_job(target))
     if problem := _failure(plain):
         raise OptionError(f"{name} can't be judged: lowered plainly, it fails: {problem}")
-    back = _done(BackJob(source, source.key, target, name, Watch(str(how.folder))))
+    back = pool.do(BackJob(source, source.key, target, name, Watch(str(how.folder))))
     stops = read_stops(how.folder / name)
     signature = _with_scratch(source.signature, stops)
     base = replace(kernel.plain_job(target), signature=signature, symbol=entry_symbol(source.key))
@@ -216,7 +216,7 @@ def _bisect_kernel(kernel: _Kernel, target: Target, how: _How) -> Verdict | None
     if not isinstance(back, Back):
         return search.first_bad() or _failed_pass(name, back, stops, kernel.nodes)
     # What the program runs: where that is right, halving would find nothing.
-    problem = judge(_done(replace(base, text=back.code, stage="obj", signature=back.signature)))
+    problem = judge(pool.do(replace(base, text=back.code, stage="obj", signature=back.signature)))
     how.tell(f"{name}: as it is compiled: {problem or 'right'}")
     if problem is None:
         return search.first_bad() if how.linear else None
@@ -248,12 +248,6 @@ def _scale(right: Any, spec: TensorSpec) -> float:
 
 
 # --- outcomes -------------------------------------------------------------------------------------
-
-
-def _done(work: Work) -> object:
-    """What a worker made of it, or the exception."""
-    (_, outcome), *_ = list(pool.run([work], lambda seconds, left: None))
-    return outcome
 
 
 def _failure(outcome: object) -> str | None:

@@ -25,7 +25,7 @@ def outcome_of(subject: Subject, slow_s: float = 0.0) -> Outcome | None:
     """How a graph fails when it is compiled and run, or None. With `slow_s`, taking longer than that is a failure."""
     begin = time.monotonic()
     job = WholeJob(subject.graph, subject.target, subject.inputs, subject.scalars)
-    (_, result), *_ = list(pool.run([job], lambda seconds, left: None))
+    result = pool.do(job)
     seconds = time.monotonic() - begin
     if isinstance(result, WorkerDied):
         return Outcome("crash", result.how, str(result))

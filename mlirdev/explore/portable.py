@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlirdev.compiler.jobs import BackJob, FrontJob, Work
+from mlirdev.compiler.jobs import BackJob, FrontJob
 from mlirdev.compiler.pool import pool
 from mlirdev.compiler.reproducer import Failure, Reproducer
 from mlirdev.compiler.stages import Front, Refused
@@ -34,15 +34,17 @@ def run_again(kept: Reproducer, folder: Path) -> Happened | None:
     if isinstance(kept.subject, Graph):
         return _graph_again(kept, kept.subject, folder)
     job = BackJob(kept.subject, kept.subject.key, kept.target, kept.name, Watch(str(folder)))
-    return _failed(_done(job), folder / kept.name)
+    return _failed(pool.do(job), folder / kept.name)
 
 
 def _graph_again(kept: Reproducer, graph: Graph, folder: Path) -> Happened | None:
-    front = _done(FrontJob(graph, kept.target, kept.name, Watch(str(folder))))
+    front = pool.do(FrontJob(graph, kept.target, kept.name, Watch(str(folder))))
     if isinstance(front, Front):
         for source in front.kernels.values():
             name = f"{kept.name}-{source.kind}-{source.key[:8]}"
-            happened = _failed(_done(BackJob(source, source.key, kept.target, name, Watch(str(folder)))), folder / name)
+            happened = _failed(
+                pool.do(BackJob(source, source.key, kept.target, name, Watch(str(folder)))), folder / name
+            )
             if happened is not None:
                 return happened
     elif not isinstance(front, Refused):
@@ -65,8 +67,3 @@ def upstream_command(last: Stop) -> str | None:
         return None
     pipeline = shlex.quote(f"builtin.module({coming[0].text})")
     return f"torch-mlir-opt {last.path.name} --pass-pipeline={pipeline}"
-
-
-def _done(work: Work) -> object:
-    (_, result), *_ = list(pool.run([work], lambda seconds, left: None))
-    return result

@@ -12,16 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mlirdev.compiler import reproducer
 from mlirdev.compiler.partition import NativePart, split
 from mlirdev.errors import OptionError
-from mlirdev.explore.compare import difference, scale_of
-from mlirdev.explore.plain_plan import Scalar, count_of, scalar_bytes
+from mlirdev.explore.judge import Judge
+from mlirdev.explore.plain_plan import Scalar, scalar_bytes
 from mlirdev.graph import Graph, TensorSpec
 from mlirdev.graph_text import parse_graph
-from mlirdev.lazy.reference import Reference, array_of, bytes_of, seeded, tensor_of
+from mlirdev.lazy.reference import bytes_of, seeded, tensor_of
 from mlirdev.passes.kernel_source import KernelSource
 from mlirdev.plan import BufferParam, DimParam, Param, ScalarParam, Signature
 from mlirdev.target import Target
@@ -54,25 +52,20 @@ class Subject:
         return (*self.inputs, *(scalar_bytes(k, s) for k, s in zip(kinds, self.scalars, strict=True)))
 
     @cached_property
-    def _references(self) -> tuple[Reference, Reference]:
-        both = Reference(self.graph, self.scalars), Reference(self.graph, self.scalars, wide=True)
+    def _judge(self) -> Judge:
+        judge = Judge(self.graph, self.scalars)
         for value, (data, spec) in enumerate(zip(self.inputs, self.graph.inputs, strict=True)):
-            for reference in both:
-                reference.give(value, tensor_of(data, spec))
-        return both
+            judge.know(value, tensor_of(data, spec))
+        return judge
 
     def value(self, number: int) -> Any:
         """A value of the graph as PyTorch's CPU ops compute it, a tensor."""
-        return self._references[0].value(number)
+        return self._judge.value(number)
 
     def wrong_output(self, results: Sequence[bytes]) -> str | None:
         """How the graph's results differ from PyTorch's, if they do: the first that does."""
         for number, data in zip(self.graph.outputs, results, strict=True):
-            spec = self.graph.specs[number]
-            wanted = array_of(self.value(number))
-            found = difference(
-                array_of(tensor_of(data, spec)), wanted, spec.dtype, self._other(number), self._scale(number)
-            )
+            found = self._judge.difference(number, tensor_of(data, self.graph.specs[number]))
             if found is not None:
                 return f"{self._called(number)} is wrong {found}"
         return None
@@ -85,21 +78,6 @@ class Subject:
         node = producers[-1]
         line = f" ({self.lines[node]})" if node in self.lines else ""
         return f"%{number} of n{node} {self.graph.nodes[node].op}{line}"
-
-    def _other(self, number: int) -> Any:
-        try:
-            return array_of(self._references[1].value(number))
-        except Exception:  # an op that knows no other precision: then there is one reference
-            self._references[1].forget_computed()
-            return None
-
-    def _scale(self, number: int) -> float:
-        between = self._references[0].between(number)
-        operands = [self.value(v) for v in self.graph.nodes[between[-1]].operands()] if between else []
-        floats = [array_of(t) for t in operands if t.numel() and (t.is_floating_point() or t.is_complex())]
-        numbers = [float(np.nanmax(np.where(np.isfinite(a), np.abs(a), 0))) for a in floats]
-        spec = self.graph.specs[number]
-        return scale_of(max(numbers, default=0.0), max((a.size for a in floats), default=1), count_of(spec))
 
 
 def signature_of(graph: Graph) -> Signature:

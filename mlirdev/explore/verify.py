@@ -21,14 +21,15 @@ from mlirdev import compiler, logs
 from mlirdev.compiler import reproducer
 from mlirdev.compiler.chosen import chosen_target
 from mlirdev.errors import WrongResultError
-from mlirdev.explore.compare import Difference, difference, scale_of
+from mlirdev.explore.compare import Difference
+from mlirdev.explore.judge import Judge
+from mlirdev.explore.plain_plan import Scalar
 from mlirdev.graph import Graph
-from mlirdev.lazy.reference import Reference, array_of, bytes_of, read_memory
+from mlirdev.lazy.reference import bytes_of, read_memory
 from mlirdev.options import options
 from mlirdev.plan import HostLaunch, Launch, SlotArg, evaluate
 from mlirdev.runtime import Inspect
 
-Scalar = float | int | bool
 # Ops whose results PyTorch leaves open, or whose kernels may give others that are as right: signs of vectors, the order
 # of equal elements, memory that nobody has written. What follows from them within a kernel isn't checked either.
 LEFT_OPEN = (
@@ -81,11 +82,10 @@ class _Run:
     def __post_init__(self) -> None:
         plan = self.executable.plan
         self.graph: Graph = self.executable.graph.at(self.syms)
-        self.narrow = Reference(self.graph, self.scalars)
-        self.wide = Reference(self.graph, self.scalars, wide=True)
+        self.judge = Judge(self.graph, self.scalars)
         for value, slot in enumerate(plan.inputs):
-            self._know(value, self._read(slot, value))
-        self.inputs = tuple(bytes_of(self.narrow.value(v)) for v in range(len(plan.inputs)))
+            self._know(value, slot)
+        self.inputs = tuple(bytes_of(self.judge.value(v)) for v in range(len(plan.inputs)))
         self.outputs: dict[int, list[int]] = {}
         for slot, value in zip(plan.outputs, self.graph.outputs, strict=True):
             self.outputs.setdefault(slot, []).append(value)
@@ -95,7 +95,7 @@ class _Run:
         if isinstance(launch, HostLaunch):
             first = self.graph.first_result[launch.node]
             for i, slot in enumerate(launch.results):
-                self._know(first + i, self._read(slot, first + i))
+                self._know(first + i, slot)
             return
         for i, slot in enumerate(launch.results):
             made = launch.made[i] if i < len(launch.made) else -1
@@ -113,7 +113,7 @@ class _Run:
                 continue
             finding = self._compare(launch, value, slot)
             if finding is None:
-                self._know(value, self._read(slot, value))
+                self._know(value, slot)
                 del self.steps[slot]
                 return []
             if value in likely:
@@ -125,9 +125,9 @@ class _Run:
         finding = None if self._is_open(value) else self._compare(launch, value, slot)
         suspect = self._suspect(launch) if finding is not None else None
         if suspect is not None:
-            self._know(suspect.value, suspect.actual)
+            self.judge.know(suspect.value, suspect.actual)
             finding = self._compare(launch, value, slot)
-        self._know(value, self._read(slot, value))
+        self._know(value, slot)
         return [found for found in (suspect, finding) if found is not None]
 
     def _suspect(self, launch: Launch) -> Finding | None:
@@ -162,51 +162,27 @@ class _Run:
 
     def _is_open(self, value: int) -> bool:
         """Whether there is nothing to compare a value with."""
-        between = self.narrow.between(value)
+        between = self.judge.between(value)
         if any(self.graph.nodes[n].op.startswith(LEFT_OPEN) for n in between):
             return True
         try:
-            self.narrow.value(value)
+            self.judge.value(value)
         except Exception as error:  # PyTorch's, of whatever type
             _say_unchecked(", ".join(dict.fromkeys(self.graph.nodes[n].op for n in between)), str(error))
             return True
         return False
 
     def _compare(self, launch: Launch, value: int, slot: int) -> Finding | None:
-        spec, wanted, actual = self.graph.specs[value], self.narrow.value(value), self._read(slot, value)
-        between = self.narrow.between(value)
-        reads = [self.graph.specs[v].dtype for n in between for v in self.graph.nodes[n].operands()]
-        other, scale, floats = None, 0.0, any(dtype.is_float or dtype.is_complex for dtype in reads)
-        if floats:
-            other = _attempt(self.wide, value)
-            scale = self._scale(between[-1], wanted.numel())
-        found = difference(array_of(actual), array_of(wanted), spec.dtype, other, scale, floats)
+        actual = self._read(slot, value)
+        found = self.judge.difference(value, actual)
         return None if found is None else Finding(launch, value, found, actual)
 
-    def _scale(self, node: int, size: int) -> float:
-        """The `scale` of compare.py for the results of a node."""
-        operands = [self.narrow.value(v) for v in self.graph.nodes[node].operands()]
-        floats = [t for t in operands if t.numel() and (t.is_floating_point() or t.is_complex())]
-        largest = max((float(t.abs().nan_to_num(0, 0, 0).max()) for t in floats), default=0.0)
-        return scale_of(largest, max((t.numel() for t in floats), default=1), size)
-
-    def _know(self, value: int, tensor: Any) -> None:
-        for reference in (self.narrow, self.wide):
-            reference.give(value, tensor)
-            reference.forget_computed()
+    def _know(self, value: int, slot: int) -> None:
+        self.judge.know(value, self._read(slot, value))
 
     def _read(self, slot: int, value: int) -> Any:
         spec = self.graph.specs[value]
         return read_memory(self.span(slot)[0], spec.shape, spec.dtype)  # type: ignore[arg-type]  # sizes are fixed here
-
-
-def _attempt(reference: Reference, value: int) -> Any:
-    """The value in the other precision, where its ops have that."""
-    try:
-        return array_of(reference.value(value))
-    except Exception:  # an op that knows no other precision: then there is one reference
-        reference.forget_computed()
-        return None
 
 
 # --- telling --------------------------------------------------------------------------------------
