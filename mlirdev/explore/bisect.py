@@ -75,8 +75,13 @@ class _Search:
     how: _How
 
     def first_bad(self) -> Verdict | None:
-        """The first stop that is wrong: by halving, which takes a few runs, or one by one."""
-        stops = [s for i, s in enumerate(self.stops) if i == 0 or s.text != self.stops[i - 1].text or s.rest == ()]
+        """The first stop that is wrong: by halving, which takes a few runs and finds one where right turns wrong, or one
+        by one. Where a pass changed nothing, nothing is run."""
+        pairs = zip(self.stops[1:], self.stops, strict=False)
+        stops = [
+            self.stops[0],
+            *(stop for stop, before in pairs if (stop.stage, stop.body) != (before.stage, before.body)),
+        ]
         if self.how.linear:
             problems = ((i, self._problem(stop)) for i, stop in enumerate(stops))
             return next((self._verdict(stops, i, problem) for i, problem in problems if problem), None)

@@ -16,6 +16,8 @@ _HEAD = re.compile(
     r"^(?://|;|#) stage \w+, (?:before the first pass|after pass(?: (\d+) of \d+)?: (.*))$", re.MULTILINE
 )
 
+_COMMENTS = re.compile(r"\A(?:(?://|;|#) .*\n)+")
+
 
 @dataclass(frozen=True)
 class Stop:
@@ -33,6 +35,11 @@ class Stop:
         if self.pass_name == "input":
             return f"as stage '{self.stage}' begins"
         return f"after pass '{self.pass_name}' of stage '{self.stage}'"
+
+    @property
+    def body(self) -> str:
+        """The text without the dump's head."""
+        return _COMMENTS.sub("", self.text)
 
     @property
     def scratch(self) -> tuple[int, int]:

@@ -48,5 +48,6 @@ def test_stops_are_read_from_a_dump(tmp_path: Path) -> None:
     assert [s.stage for s in (first, second, third)] == ["kernel", "kernel", "ll"]
     assert second.pass_name == name
     assert name in third.done
+    assert first.body == TEXT
     assert third.scratch == (128, 0)
     assert str(first) == "as stage 'kernel' begins"
