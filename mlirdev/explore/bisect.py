@@ -75,8 +75,8 @@ class _Search:
     how: _How
 
     def first_bad(self) -> Verdict | None:
-        """The first stop that is wrong: by halving, which takes a few runs and finds one where right turns wrong, or one
-        by one. Where a pass changed nothing, nothing is run."""
+        """The first stop that is wrong: by halving, which takes a few runs and finds where right turns wrong, or one by
+        one. Where a pass changed nothing, nothing is run."""
         pairs = zip(self.stops[1:], self.stops, strict=False)
         stops = [
             self.stops[0],
