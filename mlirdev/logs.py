@@ -1,13 +1,15 @@
 """Log lines on stderr: one line an event, of the kinds that the option `logs` (MLIRDEV_LOGS) names.
 
-MLIRDEV_LOGS=recompiles,sync,fallback,flush,passes
+MLIRDEV_LOGS=recompiles,sync,fallback,flush,passes; with MLIRDEV_LOGS_FORMAT=json each is a JSON object, for machines.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, TextIO
 
 from mlirdev import events
 from mlirdev.options import options, split_list
@@ -21,14 +23,10 @@ def write_to(stream: TextIO) -> None:
     _stream[0] = stream
 
 
-def log(kind: str, line: str) -> None:
-    """Write one line, if `kind` is wanted."""
-    if kind in split_list(options.logs):
-        _write(kind, line)
-
-
-def _write(kind: str, line: str) -> None:
-    print(f"mlirdev {kind}: {line}", file=_stream[0] or sys.stderr, flush=True)
+def _write(kind: str, line: str, fields: Mapping[str, Any] | None = None) -> None:
+    """One line: words, or with `fields` a JSON object."""
+    text = f"mlirdev {kind}: {line}" if fields is None else json.dumps({"kind": kind, **fields})
+    print(text, file=_stream[0] or sys.stderr, flush=True)
 
 
 def say(kind: str, line: str) -> None:
@@ -41,11 +39,12 @@ def logs_passes() -> bool:
     return "passes" in split_list(options.logs)
 
 
-def pass_log(graph: str) -> events.Observer:
+def pass_log(graph: str, as_json: bool = False) -> events.Observer:
     """An Observer that logs each pass of the compilation of `graph` with its time; for who asked `logs_passes`."""
 
     def observe(stage: str, pass_name: str, text: Callable[[], str], seconds: float) -> None:
-        _write("passes", f"{graph} {stage}/{pass_name} {seconds * 1e3:.2f} ms")
+        fields = {"graph": graph, "stage": stage, "pass": pass_name, "seconds": seconds}
+        _write("passes", f"{graph} {stage}/{pass_name} {seconds * 1e3:.2f} ms", fields if as_json else None)
 
     return observe
 
@@ -68,6 +67,13 @@ def describe(event: events.Event) -> tuple[str, str] | None:
     return None
 
 
+def fields_of(event: events.Event) -> dict[str, Any]:
+    """What an event says, as JSON has it: a place is "file:line"."""
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    plain = {name: value for name, value in values.items() if not callable(value)}
+    return {name: str(value) if name == "where" and value else value for name, value in plain.items()}
+
+
 def _at(where: events.SourceLine | None) -> str:
     return f" at {where}" if where else ""
 
@@ -76,8 +82,8 @@ def _listen(event: events.Event) -> None:
     if not options.logs:
         return
     described = describe(event)
-    if described:
-        log(*described)
+    if described and described[0] in split_list(options.logs):
+        _write(*described, fields_of(event) if options.logs_format == "json" else None)
 
 
 events.subscribe(_listen)

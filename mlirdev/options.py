@@ -68,6 +68,7 @@ class Options:
         "", "a library to call in place of generated kernels where it fits: a built-in name (libtorch) or a YAML file"
     )
     logs: str = _option("", f"what to log, a line each, with commas between: {', '.join(LOG_KINDS)}", LOG_KINDS)
+    logs_format: Literal["text", "json"] = _option("text", "what a line of the log is: words, or a JSON object")
     quiet: bool = _option(False, "print nothing about compiling")
     memory_mb: int = _option(0, "the device's memory; 0 takes the machine's")
     guard_pages: bool = _option(

@@ -165,6 +165,17 @@ def test_logs_are_one_line_each_of_the_kinds_asked_for(capsys: pytest.CaptureFix
     ]
 
 
+def test_logs_are_json_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    with options.override(logs="sync,flush", logs_format="json"):
+        emit(Sync(where=LINE, cause="item", seconds=0.001))
+        emit(Flush(cause="value", lines=list))
+    logs.pass_log("g1", as_json=True)("kernel", "cse", str, 0.25)
+    sync, flush, step = map(json.loads, capsys.readouterr().err.splitlines())
+    assert sync == {"kind": "sync", "where": "train.py:12", "cause": "item", "seconds": 0.001}
+    assert (flush["kind"], flush["cause"], flush["where"]) == ("flush", "value", None)
+    assert step == {"kind": "passes", "graph": "g1", "stage": "kernel", "pass": "cse", "seconds": 0.25}
+
+
 def test_who_unsubscribes_hears_no_more() -> None:
     heard: list[events.Event] = []
     unsubscribe = events.subscribe(heard.append)

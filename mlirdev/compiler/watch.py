@@ -22,12 +22,13 @@ def record_to(folder: Callable[[], tuple[str, float]] | None) -> None:
 
 @dataclass(frozen=True)
 class Watch:
-    """Folders to write to, "" for none; `log` asks for a line a pass. `begin` is when the record began."""
+    """Folders to write to, "" for none; `log` is the format of a line a pass, "" for none. `begin` is when the record
+    began."""
 
     dump: str = ""
     record: str = ""
     begin: float = 0.0
-    log: bool = False
+    log: str = ""
 
     def observer(self, name: str, owner: str, first: Observer | None = None) -> Observer:
         """The Observer of one job, which a dump and the log know as `name`, the record as `owner`. `first` sees each
@@ -44,7 +45,7 @@ class Watch:
         if self.log:
             from mlirdev.logs import pass_log
 
-            observers.append(pass_log(name))
+            observers.append(pass_log(name, self.log == "json"))
         return Observers(*observers) if observers else no_observer
 
 
@@ -54,4 +55,4 @@ NOBODY = Watch()
 def watch_now() -> Watch:
     """Who looks, as the options and the recording have it."""
     folder, begin = _record[0]() if _record else ("", 0.0)
-    return Watch(options.dump, folder, begin, logs_passes())
+    return Watch(options.dump, folder, begin, options.logs_format if logs_passes() else "")

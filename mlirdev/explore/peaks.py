@@ -38,7 +38,7 @@ def peaks(processor: str, threads: int) -> Peaks:
     if known.times >= _MEASURED_OFTEN_ENOUGH:
         return known
     now = _measure(threads)
-    best = Peaks(max(known.gflops, now.gflops), max(known.gbps, now.gbps), known.times + 1)
+    best = Peaks(max(known.gflops, now.gflops), max(known.gbps, now.gbps), known.times + (now.gflops > 0))
     with contextlib.suppress(OSError):  # a folder that can't be written: measured again next time
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(msgspec.json.encode(best))
