@@ -55,6 +55,8 @@ def page(browser: Page) -> Page:
 def show(page: Page, report: Path, where: str) -> None:
     page.goto(f"{report.resolve().as_uri()}#{where}")
     page.locator(".cm-line").first.wait_for()
+    # What listens to keys is there after the first frame.
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
 
 
 def rows(page: Page) -> list[str]:
