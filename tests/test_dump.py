@@ -71,6 +71,18 @@ def test_a_pipeline_is_dumped_pass_by_pass(tmp_path: Path) -> None:
     )
 
 
+def test_a_stages_second_pipeline_has_a_file_of_its_own(tmp_path: Path) -> None:
+    observe = DumpObserver(tmp_path, "g1")
+    for name in ("cse", "canonicalize"):
+        announce(observe, "linalg", (ComingPass("mlir", name),), (), lambda: "module {}")
+        observe("linalg", name, lambda: "module {}", 0.1)
+    folder = tmp_path / "g1"
+    assert "--pipeline linalg.yaml --skip 0" in (folder / "000-linalg-input.mlir").read_text()
+    assert "--pipeline linalg-2.yaml --skip 0" in (folder / "002-linalg-input.mlir").read_text()
+    assert (folder / "linalg.yaml").read_text() == "steps:\n- mlir: cse\n"
+    assert (folder / "linalg-2.yaml").read_text() == "steps:\n- mlir: canonicalize\n"
+
+
 def test_an_earlier_runs_files_are_replaced(tmp_path: Path) -> None:
     for passes in (3, 1):
         observe = DumpObserver(tmp_path, "g1")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Columns with these names hold sentences, which may be wrapped; the others hold numbers and names.
 _WIDE = frozenset({"line", "lines", "reason", "remedy", "note", "text", "kernels", "delta", "why", "marks"})
+# How narrow such a column may become, and the space between two columns.
+_NARROW, _GAP = 20, 3
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def _print_coloured(parts: Iterable[Part], out: TextIO) -> None:
         if number:
             console.print()
         if isinstance(part, Table):
-            console.print(_rich_table(part))
+            console.print(_rich_table(part, console.width), crop=False)
         elif isinstance(part, Prose):
             _print_prose(console, part)
         elif isinstance(part, Styled):
@@ -132,6 +134,16 @@ def _print_prose(console: Console, prose: Prose) -> None:
         console.print(Text(line, style=prose.style), soft_wrap=True)
 
 
+def _least_width(table: Table) -> int:
+    """The width of a table whose sentences are wrapped as far as may be."""
+    columns = zip(*[table.columns, *table.rows], strict=True)
+    widths = [max(map(len, cells)) for cells in columns]
+    return sum(
+        min(width, _NARROW) + _GAP if name in _WIDE else width + _GAP
+        for name, width in zip(table.columns, widths, strict=True)
+    )
+
+
 def _print_styled(console: Console, styled: Styled) -> None:
     from rich.text import Text
 
@@ -146,15 +158,20 @@ def _print_code(console: Console, code: Code) -> None:
 
     text = code.text.rstrip("\n")
     # As text, since a Syntax cuts lines off at the terminal's width.
-    console.print(Syntax(text, lexer_of(code.file), background_color="default").highlight(text), soft_wrap=True)
+    console.print(
+        Syntax(text, lexer_of(code.file), theme="ansi_dark", background_color="default").highlight(text), soft_wrap=True
+    )
 
 
-def _rich_table(table: Table) -> RichTable:
+def _rich_table(table: Table, terminal: int) -> RichTable:
+    """The table, sentences wrapped to the terminal's width; names and numbers stay whole, though it be too narrow."""
     from rich import box
     from rich import table as rich
     from rich.text import Text
 
     rich_table = rich.Table(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    rich_table.pad_edge = False
+    rich_table.width = _least_width(table) if _least_width(table) > terminal else None
     for name in table.columns:
         rich_table.add_column(name, justify="left" if name in table.left else "right", no_wrap=name not in _WIDE)
     for row in table.rows:

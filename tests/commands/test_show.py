@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from mlirdev.cli import run
 from mlirdev.commands.show import command
 from mlirdev.explore.record import load_record
 from mlirdev.explore.view import print_view
-from mlirdev.explore.views import overview, passes
+from mlirdev.explore.views import kernels, overview, passes
 from mlirdev.explore.views.schemas import TYPES
 from tests.explore.records import HEADER, LL, write_record
 
@@ -127,6 +128,7 @@ def test_a_line_is_followed_to_its_instructions(out: str, capsys: pytest.Capture
 def test_search_says_where(out: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, out, "search", r"scf\.for %i")
     assert "kernels/row-b 2 linalg-to-loops{form=scf}:6: scf.for" in text
+    assert len(text.splitlines()) == 3
     assert "is in no pass" in shown(capsys, out, "search", "nosuchthing")
 
 
@@ -166,6 +168,16 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+def test_numbers_stay_whole_on_a_narrow_terminal(out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    terminal = Terminal()
+    print_view(kernels.kernels(load_record(Path(out))), False, terminal)
+    said = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    assert re.search(r"contraction-a +3\.00 ms +66\.7 % +3 +1\.00 ms", said)
+    assert "…" not in said
 
 
 def test_a_terminal_gets_colours(out: str, monkeypatch: pytest.MonkeyPatch) -> None:
