@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes is the machine's affair, which may be busy.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 _STACKS = "PYTEST_STACKS"
 _folders: list[str] = []
@@ -55,7 +60,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """First the tests that fork: once autograd has started threads in a process, its forks can't run autograd."""
-    items.sort(key=lambda item: not hasattr(getattr(item, "module", None), "isolated"))
+    items.sort(key=lambda item: not hasattr(getattr(item, "module", None), "Forked"))
 
 
 @pytest.fixture

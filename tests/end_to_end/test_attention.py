@@ -69,6 +69,7 @@ def test_shapes(shape: tuple[int, ...], keys: tuple[int, ...], causal: bool) -> 
     compare(operands(shape, keys), is_causal=causal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape", [(7, 19), (1, 19), (7, 1), (2, 3, 7, 19), (2, 1, 7, 19), (1, 3, 1, 19), (1, 1, 1, 1)], ids=str
 )
@@ -95,6 +96,7 @@ def test_values_that_are_not_finite() -> None:
     compare([q * 1e3, k, v], grads=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_dtypes(dtype: torch.dtype) -> None:
     compare(operands((1, 2, 21, 16), (1, 2, 35, 16), dtype), scale=0.3)
@@ -102,6 +104,7 @@ def test_dtypes(dtype: torch.dtype) -> None:
     compare(operands((1, 2, 21, 16), (1, 2, 35, 16), dtype), attn_mask=torch.randn(21, 35).to(dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True])
 def test_heads_that_share_keys(causal: bool) -> None:
     x = operands((2, 6, 11, 16), (2, 2, 11, 16))
@@ -110,6 +113,7 @@ def test_heads_that_share_keys(causal: bool) -> None:
     compare([x[0][:, :, :1], x[1], x[2]], attn_mask=torch.randn(1, 11), enable_gqa=True, grads=False)
 
 
+@pytest.mark.slow
 def test_from_one_projection() -> None:
     def attend(x: Tensor, **options: Any) -> Tensor:
         q, k, v = (z.view(2, 21, 4, 8).transpose(1, 2) for z in x.split(32, 2))
@@ -120,6 +124,7 @@ def test_from_one_projection() -> None:
     compare([torch.randn(2, 21, 96)], attend=attend, attn_mask=torch.randn(21, 21).t())
 
 
+@pytest.mark.slow
 def test_operands_with_steps() -> None:
     def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
         q, k, v, mask = (x[..., ::2] for x in (q, k, v, mask))
@@ -158,6 +163,7 @@ def test_growing_keys_compile_once() -> None:
     assert mlirdev.metrics.snapshot()["compiles"] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True])
 def test_run_time_sizes(causal: bool) -> None:
     for length in (20, 21, 22, 50, 64):

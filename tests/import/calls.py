@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 from collections.abc import Callable
+from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 import torch
@@ -109,25 +109,50 @@ def compare(func: Any, args: Any, kwargs: Any, context: Any) -> list[str]:
     return wrong
 
 
-def isolated(fn: Callable[[], list[str]]) -> list[str]:
-    """fn in a forked process, since MLIR may end it."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(read)
-        torch.set_num_threads(1)  # a forked process has none of its parent's threads, and would wait for them
+class Forked:
+    """A forked process that does `do(number)`, since MLIR may end it; the next call then gets another one."""
+
+    def __init__(self, do: Callable[[int], list[str]]) -> None:
+        self._do = do
+        self._pid = 0
+        self._connection: Connection[int, list[str]] | None = None
+
+    def __call__(self, number: int) -> list[str]:
+        connection = self._connection or self._start()
+        connection.send(number)
         try:
-            answer = fn()
-        except BaseException as error:
-            answer = [f"{type(error).__name__}: {error}"]
-        with os.fdopen(write, "wb") as pipe:
-            pickle.dump(answer, pipe)
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        data = pipe.read()
-    _, status = os.waitpid(pid, 0)
-    return pickle.loads(data) if data else [f"the process ended with status {status}"]
+            return connection.recv()
+        except EOFError:
+            return [f"the process ended with status {self.close()}"]
+
+    def close(self) -> int:
+        """Let the process end; its status."""
+        if self._connection is None:
+            return 0
+        self._connection.close()
+        self._connection = None
+        return os.waitpid(self._pid, 0)[1]
+
+    def _start(self) -> Connection[int, list[str]]:
+        self._connection, theirs = Pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            self._connection.close()
+            torch.set_num_threads(1)  # a forked process has none of its parent's threads, and would wait for them
+            self._serve(theirs)
+            os._exit(0)
+        theirs.close()
+        return self._connection
+
+    def _serve(self, connection: Connection[list[str], int]) -> None:
+        with contextlib.suppress(EOFError):
+            while True:
+                number = connection.recv()
+                torch.manual_seed(0)
+                try:
+                    connection.send(self._do(number))
+                except BaseException as error:
+                    connection.send([f"{type(error).__name__}: {error}"])
 
 
-__all__ = ["LoweringError", "check", "isolated"]
+__all__ = ["Forked", "LoweringError", "check"]

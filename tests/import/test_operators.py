@@ -1,13 +1,14 @@
-"""Every operator that the cases call gives CPU eager's values; each case in a process of its own."""
+"""Every operator that the cases call gives CPU eager's values; in a process that MLIR may end."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 
 import pytest
 import torch
 
-from .calls import check, isolated
+from .calls import Forked, check
 from .cases import FAMILIES
 from .complexes import complexes
 from .edges import edges
@@ -37,16 +38,19 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _loaded(context) -> None:
-    """Load once what each process would load."""
+@pytest.fixture(scope="module")
+def forked(context) -> Iterator[Forked]:
+    """Does the case of a number, with everything loaded."""
     check(lambda: torch.ones(2) @ torch.ones(2), context)
+    child = Forked(lambda number: check(CASES[number].values[0], context))
+    yield child
+    child.close()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("case", CASES)
-def test_values(case, context) -> None:
-    wrong = isolated(lambda: check(case, context))
+@pytest.mark.parametrize("number", [pytest.param(i, id=p.id, marks=p.marks) for i, p in enumerate(CASES)])
+def test_values(number: int, forked: Forked) -> None:
+    wrong = forked(number)
     assert not wrong, "\n".join(wrong)
 
 

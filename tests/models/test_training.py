@@ -20,6 +20,7 @@ from zoo import CASES, Case, Gpt, Mlp, ResNet18
 
 STEPS = 20
 WARM_UP = 3
+SLOW = {"resnet18", "lstm", "gpt_foreach"}
 
 
 @dataclass
@@ -65,7 +66,7 @@ def assert_close(name: str, ours: Tensor, theirs: Tensor, tolerance: float) -> N
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(c, id=c.name, marks=pytest.mark.slow if c.name == "resnet18" else ()) for c in CASES]
+    "case", [pytest.param(c, id=c.name, marks=pytest.mark.slow if c.name in SLOW else ()) for c in CASES]
 )
 def test_training_matches_cpu(case: Case) -> None:
     theirs = train(case, "cpu")
