@@ -1,6 +1,8 @@
 """What the page needs to go from a Python line to the instruction and back: the relation of `links.py` as plain data.
 
-places ─ ways (of a graph) ─ nodes ─ launches of its plan ─ ordinals of a kernel ─ page_stages.py
+    places ─ ways (of a graph) ─ nodes ─ launches of its plan ─ ordinals of a kernel ─ `Passes.marks`
+
+Numbers in it are places in the lists beside them.
 """
 
 from __future__ import annotations

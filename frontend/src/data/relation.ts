@@ -23,12 +23,12 @@ export class Relation {
     const found = new Map<string, Use>();
     for (const [graph, { launches }] of Object.entries(links.graphs)) {
       for (const [index, { kernel, nodes }] of launches.entries()) {
-        found.set(keyOf(graph, index), { kernel, graph, index, nodes, times: 0, seconds: 0 });
+        found.set(keyOf({ graph, index }), { kernel, graph, index, nodes, times: 0, seconds: 0 });
       }
     }
     for (const run of links.runs) {
       for (const [index, seconds] of run.seconds.entries()) {
-        const use = found.get(keyOf(run.graph, index));
+        const use = found.get(keyOf({ graph: run.graph, index }));
         if (!use || seconds === null) continue;
         use.times += 1;
         use.seconds += seconds;
@@ -138,6 +138,7 @@ function add(to: Map<string, Set<number>>, graph: string, node: number): void {
   else to.set(graph, new Set([node]));
 }
 
-function keyOf(graph: string, index: number): string {
+/** What a use is called. */
+export function keyOf({ graph, index }: Pick<Use, "graph" | "index">): string {
   return `${graph} ${index}`;
 }
