@@ -107,7 +107,7 @@ def test_ir_of_every_stage_can_be_run_and_is_right(name: str, tmp_path: Path) ->
     for number, graph in enumerate(recorded(name)):
         subject = of_graph(graph, chosen_target(), f"g{number}")
         assert bisect(subject, tmp_path / "ir", True, said.append) is None
-    assert len(said) > 50
+    assert len(said) > 20
     assert {line.rpartition(": ")[2] for line in said} == {"right"}
 
 
