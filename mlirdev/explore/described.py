@@ -59,6 +59,16 @@ def parts(executable: Executable) -> list[list[int]]:
     return [list(piece.nodes) for piece in pieces if isinstance(piece, NativePart)]
 
 
+def owners(executable: Executable) -> list[str]:
+    """What the passes of a graph belong to: the graph, or each of its parts if there are several; nothing where the
+    CPU runs all of it."""
+    pieces = parts(executable)
+    if len(pieces) > 1:
+        return [f"graphs/{executable.name}.{number}" for number in range(len(pieces))]
+    runs_all = executable.target is None or len(executable.host) == len(executable.graph.nodes)
+    return [] if runs_all else [f"graphs/{executable.name}"]
+
+
 def slots(plan: Plan) -> list[schema.PlanSlot]:
     """A plan's memory."""
     roles = {**dict.fromkeys(plan.outputs, "output"), **dict.fromkeys(plan.inputs, "input")}

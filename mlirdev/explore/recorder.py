@@ -70,6 +70,7 @@ class Recorder:
         self.graphs: dict[str, Executable] = {}
         self.kernels: dict[str, schema.Kernel] = {}
         self.fresh: dict[str, events.KernelCompiled] = {}
+        self.failed: set[str] = set()  # the owners of passes of which one failed
         self.seconds = 0.0
         self._stop = [events.subscribe(self._on_event), timeline.follow(self._on_timeline)]
 
@@ -159,6 +160,7 @@ class Recorder:
 
     def _compile_failed(self, event: events.CompileFailed) -> None:
         if event.owner and event.error is not None:
+            self.failed.add(event.owner)
             self._write(failure_line(self._folder, event.owner, event.error, event.reproducer))
 
     # --- the timeline ----------------------------------------------------------------------------

@@ -16,7 +16,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +25,7 @@ from mlirdev import metrics, schema
 from mlirdev.compiler import watch
 from mlirdev.compiler.again import lower_again
 from mlirdev.errors import OptionError
+from mlirdev.explore.described import owners
 from mlirdev.explore.failures import failure_line
 from mlirdev.explore.header import header
 from mlirdev.explore.peaks import peaks
@@ -137,9 +137,23 @@ class Recording:
         best = peaks(first.processor, first.threads)
         self.write(msgspec.structs.replace(first, peak_gflops=best.gflops, peak_gbps=best.gbps))
 
+    def _drop_attempts(self) -> None:
+        """Remove the passes of graphs that were compiled otherwise in the end, when the CPU had to run some of their
+        nodes; a second record, which knows that from the start, wouldn't have them. What failed stays."""
+        recorder = self.recorder
+        kept = {owner for executable in recorder.graphs.values() for owner in owners(executable)} | recorder.failed
+        for folder in (self.folder / "graphs").glob("*/"):
+            if f"graphs/{folder.name}" not in kept and folder.name.partition(".")[0] in recorder.graphs:
+                _clear_owner(folder)
+
     def _lower_again(self) -> None:
         recorder = self.recorder
-        graphs = [name for name in recorder.graphs if (self.folder / "graphs" / name).exists()]
+        self._drop_attempts()
+        graphs = [
+            name
+            for name, executable in recorder.graphs.items()
+            if all((self.folder / owner).exists() for owner in owners(executable))
+        ]
         kernels = [name for name in recorder.kernels if (self.folder / "kernels" / name).exists()]
         observers = watch.Watch(record=str(self.folder), begin=self._begin)
         for again in lower_again(list(recorder.graphs.values()), observers, graphs, kernels):
@@ -209,21 +223,20 @@ def check_folder(folder: Path) -> None:
 
 def clear_folder(folder: Path) -> None:
     """Remove a former record's files, and nothing else."""
-    for path in _files_of_ours(folder):
-        path.unlink()
+    for name in _FILES[1:]:
+        (folder / name).unlink(missing_ok=True)
     for inner in _FOLDERS:
         for owner in (folder / inner).glob("*/"):
-            if not any(owner.iterdir()):
-                owner.rmdir()
+            _clear_owner(owner)
 
 
-def _files_of_ours(folder: Path) -> Iterator[Path]:
-    for name in _FILES[1:]:
-        if (folder / name).is_file():
-            yield folder / name
-    for inner in _FOLDERS:
-        for pattern in ("[0-9][0-9][0-9]-*", "*.yaml", schema.PASSES_FILE):
-            yield from (folder / inner).glob(f"*/{pattern}")
+def _clear_owner(folder: Path) -> None:
+    """Remove the files of a graph's or kernel's passes, and their folder if nothing else is in it."""
+    for pattern in ("[0-9][0-9][0-9]-*", "*.yaml", schema.PASSES_FILE):
+        for path in folder.glob(pattern):
+            path.unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def _locked(path: Path) -> IO[bytes]:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import mlirdev
-from mlirdev import schema
+from mlirdev import compiler, schema
 from mlirdev.errors import OptionError
 from mlirdev.explore import recording
 from mlirdev.explore.record import Record, load_record
@@ -163,6 +163,27 @@ def test_a_process_that_never_uses_the_device_leaves_nothing(tmp_path: Path) -> 
     with mlirdev.options.override(explore=str(tmp_path / "out")):
         torch.ones(2) + 1
     assert not os.listdir(tmp_path)
+
+
+def test_a_graph_with_ops_on_the_cpu_is_in_parts(tmp_path: Path) -> None:
+    """The first attempt, which found out what has no lowering, isn't in the record."""
+
+    def program() -> float:
+        x = torch.linspace(-1, 1, 9).reshape(3, 3).to("mlirdev")
+        return float((torch.linalg.eigvals(x * 2 + 1).real * 3).sum())
+
+    options = {"quiet": True, "fallback": "allow", "cache_dir": str(tmp_path / "cache")}
+    for name in ("a", "b"):
+        compiler.forget()
+        with mlirdev.options.override(explore=str(tmp_path / name), **options):
+            program()
+    a, b = load_record(tmp_path / "a"), load_record(tmp_path / "b")
+    assert names(a) == names(b)
+    (graph,) = (graph for graph in a.graphs.values() if len(graph.parts) > 1)
+    assert not (a.folder / "graphs" / graph.name).exists()
+    assert {f"graphs/{graph.name}.0", f"graphs/{graph.name}.1"} <= set(a.passes)
+    assert any(node.host for node in graph.nodes)
+    assert any(not launch.kernel for launch in graph.launches)
 
 
 def test_one_record_at_a_time(tmp_path: Path) -> None:
