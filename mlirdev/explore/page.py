@@ -232,23 +232,29 @@ def _failure(record: Record, failure: schema.Failure) -> FailureFacts:
 
 
 def _lines_of(record: Record, failure: schema.Failure) -> list[str]:
-    """The Python lines of a failure's ordinals: nodes of its graph, or places of the launches of its kernel."""
-    kind, _, name = failure.owner.partition("/")
+    """The Python lines of what failed: of its ordinals where they are known, else of all that it was to compute."""
     found: dict[str, None] = {}
     for graph in record.graphs.values():
-        numbered = _numbered(graph, kind, name)
-        lines = lines_of_nodes(record, graph.name) if numbered else []
-        for nodes in numbered:
-            wanted = [nodes[k] for k in failure.ordinals if k < len(nodes)] or nodes
-            found.update(dict.fromkeys(line for node in wanted for line in lines[node]))
+        nodes = _nodes_of(graph, failure)
+        lines = lines_of_nodes(record, graph.name) if nodes else []
+        found.update(dict.fromkeys(line for node in nodes for line in lines[node]))
     return list(found)
 
 
-def _numbered(graph: schema.Graph, kind: str, name: str) -> list[list[int]]:
-    """The nodes that an owner's ordinals stand for in this graph, once per launch of a kernel."""
+def _nodes_of(graph: schema.Graph, failure: schema.Failure) -> list[int]:
+    """The nodes of a graph that a failure is about."""
+    kind, _, name = failure.owner.partition("/")
     if kind == "graphs":
-        return [list(range(len(graph.nodes)))] if graph.name == name else []
-    return [launch.nodes for launch in graph.launches if launch.kernel == name]
+        return _chosen(list(range(len(graph.nodes))), failure.ordinals) if graph.name == name else []
+    planned = [launch.nodes for launch in graph.launches if launch.kernel == name]
+    if planned:
+        return [node for nodes in planned for node in _chosen(nodes, failure.ordinals)]
+    # A kernel that failed is in no plan: its nodes run on the CPU, and say for which pass.
+    return [i for i, node in enumerate(graph.nodes) if failure.name and f"'{failure.name}'" in node.host]
+
+
+def _chosen(nodes: list[int], ordinals: list[int]) -> list[int]:
+    return [nodes[k] for k in ordinals if k < len(nodes)] or nodes
 
 
 def _owner(owner: str, passes: list[schema.Pass]) -> OwnerFacts:
@@ -268,7 +274,8 @@ def _totals(record: Record, graph: schema.Graph) -> list[LaunchTotals]:
 
 
 def _use(graph: schema.Graph, index: int, totals: LaunchTotals, lines: list[list[str]]) -> KernelUse:
-    nodes = graph.launches[index].nodes
+    # Several ordinals of a kernel may stand for one node.
+    nodes = list(dict.fromkeys(graph.launches[index].nodes))
     return KernelUse(
         graph=graph.name,
         index=index,

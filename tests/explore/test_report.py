@@ -56,6 +56,15 @@ def test_a_failure_names_its_lines_and_the_ir_before(tmp_path: Path) -> None:
     assert failure["illegal"] == {"vector.gather": 2}
 
 
+def test_a_kernel_that_is_in_no_plan_failed_for_nodes_on_the_cpu(tmp_path: Path) -> None:
+    file = records.write_record(tmp_path) / "record.jsonl"
+    last = '"results":["f32[]"],"host":'
+    text = file.read_text().replace('"kernels/row-c"', '"kernels/row-d"')
+    file.write_text(text.replace(f'{last}""', f"{last}\"pass 'convert-vector-to-llvm' failed\""))
+    (failure,) = blobs(write_report(tmp_path).read_text())["page"]["failures"]
+    assert failure["lines"] == ["train.py:8"]
+
+
 def test_a_kernel_shows_all_its_places(tmp_path: Path) -> None:
     kernel = blobs(write_report(records.write_record(tmp_path)).read_text())["kernel/contraction-a"]
     assert sorted((use["graph"], use["index"], use["times"]) for use in kernel["uses"]) == [

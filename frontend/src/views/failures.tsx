@@ -7,7 +7,7 @@ import { plural, whole } from "../format";
 import { link } from "../router";
 import { component, type ViewProps } from "../ui/component";
 import { Loaded } from "../ui/loaded";
-import { Copy, Empty, Name, Place } from "../ui/parts";
+import { Copy, Empty, Place } from "../ui/parts";
 
 function Failures({ app }: ViewProps): JSX.Element {
   const { failures } = app.data.page;
@@ -38,13 +38,15 @@ interface FailedProps {
 }
 
 function Failed({ failure, number, load, sources }: FailedProps): JSX.Element {
-  const [kind, name = ""] = failure.owner.split("/", 2);
   return (
     <article class="failure" aria-label={failure.name}>
       <h2>
         <code>{failure.name || failure.stage}</code>
         <span class="note">
-          stage {failure.stage} of <Name kind={kind === "graphs" ? "graph" : "kernel"} of={name} />
+          stage {failure.stage} of{" "}
+          <a class="name" href={link.pass(failure.owner)}>
+            {failure.owner.replace("/", " ").replace("s ", " ")}
+          </a>
         </span>
       </h2>
       <p class="message bad">{failure.message}</p>
@@ -55,7 +57,9 @@ function Failed({ failure, number, load, sources }: FailedProps): JSX.Element {
           </Titled>
         )}
         {failure.lines.length > 0 && (
-          <Titled title={failure.op ? "Where it comes from" : "Where it comes from: one of"}>
+          <Titled
+            title={failure.op || failure.lines.length === 1 ? "Where it comes from" : "Where it comes from: one of"}
+          >
             <Loaded of="sources" load={sources}>
               {(files) => <Lines places={failure.lines.slice(0, 6)} files={files} />}
             </Loaded>
@@ -138,7 +142,7 @@ function Before({ owner, failure }: { owner: Owner; failure: FailureFacts }): JS
   const step = owner.step(failure.before);
   const lines = owner.lines(failure.before);
   if (!step || !lines.length) return null;
-  const at = findOp(lines, failure.op);
+  const at = findOp(lines, failure.op || failure.message);
   const first = Math.max(0, at - AROUND);
   const shown = lines.slice(first, at < 0 ? 2 * AROUND : at + AROUND + 1);
   return (
@@ -161,13 +165,13 @@ function Before({ owner, failure }: { owner: Owner; failure: FailureFacts }): JS
   );
 }
 
-/** The line with the op: as it is written, else by its name; -1 where it isn't there. */
+/** The line with the op, as it is written, else the first with one of its name; -1 where it isn't there. */
 function findOp(lines: string[], op: string): number {
   const wanted = op.split("\n")[0]!.trim();
   if (!wanted) return -1;
   const whole = lines.findIndex((line) => line.includes(wanted));
   if (whole >= 0) return whole;
-  const name = /(?:= |^)"?([a-z_]\w*\.[\w.]+)/.exec(wanted)?.[1];
+  const name = /(?:= |^|')"?([a-z_]\w*\.[\w.]+)/.exec(wanted)?.[1];
   return name ? lines.findIndex((line) => line.includes(name)) : -1;
 }
 

@@ -22,7 +22,7 @@ export function Launches({ graph }: { graph: GraphPage }): JSX.Element {
   const busy = graph.totals.reduce((sum, totals) => sum + totals.seconds, 0);
   const rows = graph.detail.launches.map((launch, index): Row => {
     const totals = graph.totals[index]!;
-    const nodes = launch.nodes.map((node) => graph.detail.nodes[node]!);
+    const nodes = [...new Set(launch.nodes)].map((node) => graph.detail.nodes[node]!);
     return {
       index,
       launch,
