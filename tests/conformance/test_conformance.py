@@ -14,7 +14,7 @@ from .judge import judge
 from .samples import OPS
 
 # One entry in so many, a different one for each dtype.
-QUICK, USUAL = 180, 8
+QUICK, USUAL = 180, 12
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

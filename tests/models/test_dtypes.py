@@ -99,8 +99,13 @@ def some(dtype: torch.dtype, shape: tuple[int, ...], seed: int) -> Tensor:
 SHAPES: list[tuple[Any, Any]] = [((3,), (3,)), ((3,), ()), ((), (3,))]
 
 
+# Multiplication promotes as addition does, and comparisons as each other.
+PAIRED = [torch.add, torch.div, torch.pow, torch.lt, torch.bitwise_and]
+PAIRED += [pytest.param(op, marks=pytest.mark.exhaustive) for op in (torch.mul, torch.eq)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("op", [torch.add, torch.mul, torch.div, torch.pow, torch.eq, torch.lt, torch.bitwise_and])
+@pytest.mark.parametrize("op", PAIRED)
 def test_pairs_of_dtypes(op: Callable[..., Tensor]) -> None:
     """Every pair of tensors, 0-d ones and Python's numbers: the same results, or the same kind of error."""
 

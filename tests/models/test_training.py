@@ -94,7 +94,9 @@ def in_double(case: Case) -> Case:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, id=c.name, marks=pytest.mark.exhaustive if c.name == "resnet18" else ()) for c in CASES]
+)
 def test_training_in_double_precision_is_exact(case: Case) -> None:
     """Training amplifies rounding; in float64 what is left is a wrong rule, in a kernel or in what is carried along."""
     torch.set_default_dtype(torch.float64)
