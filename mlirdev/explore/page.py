@@ -3,7 +3,7 @@
     Record ─► page ─► Page                       decoded when the page opens
               graph_page, kernel_page, …         decoded when looked at
 
-Everything is typed, and frontend/src/data/types.ts is made from these types: see `schema`.
+Everything is typed, and frontend/src/data/types.ts is made from these types: see `json_schema`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class LaunchTotals:
 
 @dataclass(frozen=True)
 class GraphPage:
-    """A graph: its nodes and plan, what each launch of the plan took (`totals`), its latest `runs` (at most 1000), and
+    """A graph: its nodes and plan, what each launch of the plan took (`totals`), its first `runs` (at most 1000), and
     its text beside that of the nearest graph (`text`, `nearest_text`)."""
 
     detail: GraphDetail

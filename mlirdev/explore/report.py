@@ -44,8 +44,9 @@ def write_report(folder: Path) -> Path:
         lstrip_blocks=True,
     )
     template = environment.get_template("report.html.j2")
-    file = folder / REPORT_FILE
-    with file.open("w", encoding="utf-8") as out:
+    # Under another name until it is whole, so that a full disk or Ctrl-C leaves no half page.
+    file, part = folder / REPORT_FILE, folder / f"{REPORT_FILE}.part"
+    with part.open("w", encoding="utf-8") as out:
         stream = template.stream(
             title=" ".join(record.header.argv),
             style=Markup((ASSETS / "explorer.css").read_text()),
@@ -54,7 +55,7 @@ def write_report(folder: Path) -> Path:
         )
         stream.enable_buffering(32)
         out.writelines(stream)
-    return file
+    return part.replace(file)
 
 
 def blobs_of(record: Record) -> Iterator[tuple[str, str]]:
