@@ -15,7 +15,7 @@ export interface Blobs {
   timeline: Timeline;
 }
 /**
- * A graph: its nodes and plan, what each launch of the plan took (`totals`), its latest `runs` (at most 1000), and
+ * A graph: its nodes and plan, what each launch of the plan took (`totals`), its first `runs` (at most 1000), and
  * its text beside that of the nearest graph (`text`, `nearest_text`).
  */
 export interface GraphPage {
