@@ -23,7 +23,7 @@ from mlirdev.compiler.chosen import chosen_target
 from mlirdev.errors import WrongResultError
 from mlirdev.explore.compare import Difference
 from mlirdev.explore.judge import Judge
-from mlirdev.explore.plain_plan import Scalar
+from mlirdev.explore.plain_plan import Scalar, count_of
 from mlirdev.graph import Graph
 from mlirdev.lazy.reference import bytes_of, read_memory
 from mlirdev.options import options
@@ -153,11 +153,11 @@ class _Run:
         values = [v for node in sorted(set(launch.nodes), reverse=True) for v in self._values(node)]
         kind = self.executable.plan.slots[slot]
         count = math.prod(evaluate(d, self.syms) for d in kind.shape)
-        ordered = dict.fromkeys([*likely, *values])
+        specs = self.graph.specs
         return [
-            v
-            for v in ordered
-            if self.graph.specs[v].dtype.builtin == kind.dtype.builtin and math.prod(self.graph.specs[v].shape) == count  # type: ignore[arg-type]  # sizes are fixed here
+            value
+            for value in dict.fromkeys([*likely, *values])
+            if specs[value].dtype.builtin == kind.dtype.builtin and count_of(specs[value]) == count
         ]
 
     def _is_open(self, value: int) -> bool:
