@@ -60,9 +60,10 @@ class _Worker:
 
     def end(self) -> None:
         self.connection.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        if self.process.returncode is None:  # the number of one that was waited for may be another's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
         self.log.close()
 
 
