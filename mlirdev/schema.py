@@ -249,12 +249,14 @@ class Source(_Line, frozen=True):
 
 
 class End(_Line, frozen=True):
-    """The last line: `metrics.snapshot()`, and what recording cost."""
+    """The last line: `metrics.snapshot()`, and what recording cost. `left_out` are launches that have no line, of a run
+    that had too many."""
 
     seconds: float
     metrics: dict[str, Any]
     recording_s: float = 0.0
     error: str = ""
+    left_out: int = 0
 
 
 AnyLine: TypeAlias = (

@@ -31,6 +31,8 @@ from mlirdev.runtime import timeline
 
 # A change of memory is written at most so often, but for a new peak.
 _MEMORY_EVERY_S = 0.002
+# Launches behind these are counted, without a line each: these are some 200 MB.
+_MAX_LAUNCHES = 1_000_000
 # A longer file of source isn't kept.
 _MAX_SOURCE = 1 << 20
 
@@ -61,7 +63,7 @@ class Recorder:
         self._lock = threading.RLock()
         self._here = _Here()
         self._runs: dict[int, _OpenRun] = {}
-        self._run_count = 0
+        self._run_count = self._launch_count = 0
         self._copies: dict[int, tuple[timeline.CopyEnqueued, schema.Place | None]] = {}
         self._line_ids: dict[tuple[str, tuple[events.SourceLine | None, ...]], int] = {}
         self._compiled: dict[str, events.GraphCompiled] = {}
@@ -118,8 +120,7 @@ class Recorder:
         for launch in run.waiting:
             self._write(launch)
         run.waiting, run.known = [], True
-        if not run.left:
-            self._runs.pop(run.enqueued.number, None)
+        self._done_with(run)
 
     def _graph_compiled(self, event: events.GraphCompiled) -> None:
         self._compiled[event.graph] = event
@@ -193,6 +194,10 @@ class Recorder:
         if run is None:
             return
         run.left -= 1
+        self._launch_count += 1
+        if self._launch_count > _MAX_LAUNCHES:
+            self._done_with(run)
+            return
         kernel = ran.launch if isinstance(ran.launch, Launch) else None
         flops, nbytes = described.dynamic(kernel.cost, run.enqueued.syms) if kernel else (0, 0)
         line = schema.Launch(
@@ -210,8 +215,16 @@ class Recorder:
             run.waiting.append(line)
             return
         self._write(line)
-        if not run.left:
-            del self._runs[ran.plan]
+        self._done_with(run)
+
+    def _done_with(self, run: _OpenRun) -> None:
+        """Forget a run that is known and whose launches have all run."""
+        if run.known and not run.left:
+            self._runs.pop(run.enqueued.number, None)
+
+    @property
+    def left_out(self) -> int:
+        return max(0, self._launch_count - _MAX_LAUNCHES)
 
     def _copied(self, ran: timeline.CopyRan) -> None:
         if ran.number not in self._copies:

@@ -126,7 +126,7 @@ class Recording:
         watch.record_to(None)
         now = time.perf_counter()
         took = self.recorder.seconds + now - start
-        self.write(schema.End(now - self._begin, metrics.snapshot(), took, error))
+        self.write(schema.End(now - self._begin, metrics.snapshot(), took, error, self.recorder.left_out))
         if self._file is not None:
             self._file.close()
         return not self._dead

@@ -12,7 +12,7 @@ import torch
 import mlirdev
 from mlirdev import compiler, schema
 from mlirdev.errors import OptionError
-from mlirdev.explore import recording
+from mlirdev.explore import recorder, recording
 from mlirdev.explore.record import Record, load_record
 from mlirdev.explore.text import record_text
 
@@ -184,6 +184,14 @@ def test_a_graph_with_ops_on_the_cpu_is_in_parts(tmp_path: Path) -> None:
     assert {f"graphs/{graph.name}.0", f"graphs/{graph.name}.1"} <= set(a.passes)
     assert any(node.host for node in graph.nodes)
     assert any(not launch.kernel for launch in graph.launches)
+
+
+def test_too_many_launches_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "_MAX_LAUNCHES", 1)
+    record = recorded(tmp_path / "out")
+    assert len(record.launches) == 1
+    assert record.end is not None
+    assert record.end.left_out == sum(len(record.graphs[run.graph].launches) for run in record.runs.values()) - 1
 
 
 def test_one_record_at_a_time(tmp_path: Path) -> None:
