@@ -38,7 +38,8 @@ import pathlib
 import numpy
 import torch
 
-stored = numpy.load(pathlib.Path(__file__).with_name("inputs.npz"))
+with numpy.load(pathlib.Path(__file__).with_name("inputs.npz")) as archive:
+    stored = dict(archive)
 
 
 def tensor(name, dtype, *shape):
