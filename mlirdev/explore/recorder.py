@@ -49,7 +49,10 @@ class _OpenRun:
 
 
 class _Here(threading.local):
+    """Of this thread: the plan that it enqueued, and whether its graph was compiled for that, or read from disk."""
+
     run: _OpenRun | None = None
+    missed = False
 
 
 class Recorder:
@@ -98,7 +101,8 @@ class Recorder:
         run = self._here.run
         if run is None:  # it was enqueued before recording began
             return
-        self._here.run = None
+        # A known graph with sizes that are new to it is a hit, though its launch had to be prepared.
+        hit, self._here.run, self._here.missed = not self._here.missed, None, False
         self._know(event.graph)
         lines = self._lines(event.graph, event.lines() if event.lines else ())
         self._write(
@@ -106,7 +110,7 @@ class Recorder:
                 number=run.number,
                 graph=event.graph,
                 cause=event.cause,
-                hit=event.hit,
+                hit=hit,
                 lines=lines,
                 at=self.now() - event.launch_s,
                 record_s=event.record_s,
@@ -123,6 +127,7 @@ class Recorder:
         self._done_with(run)
 
     def _graph_compiled(self, event: events.GraphCompiled) -> None:
+        self._here.missed = True
         self._compiled[event.graph] = event
         self._know(event.graph)
 

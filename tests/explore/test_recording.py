@@ -56,6 +56,16 @@ def test_runs_have_their_graph_and_lines(record: Record) -> None:
     assert run.where.line == place.line + 1
 
 
+def test_a_known_graph_with_new_sizes_is_a_hit(tmp_path: Path) -> None:
+    with mlirdev.options.override(explore=str(tmp_path / "out"), quiet=True):
+        for rows in (3, 4, 5):
+            x = torch.arange(float(rows)).to("mlirdev")
+            (x * 5 + 3).cpu()
+    record = load_record(tmp_path / "out")
+    assert [run.hit for run in record.runs.values()] == [False, False, True]
+    assert list(record.runs.values())[2].syms == [5]
+
+
 def test_launches_have_time_threads_and_addresses(record: Record) -> None:
     (graph,) = record.graphs.values()
     assert [(launch.run, launch.index) for launch in record.launches] == [
