@@ -72,3 +72,15 @@ def happened() -> Iterator[list[Any]]:
     unsubscribe = events.subscribe(seen.append)
     yield seen
     unsubscribe()
+
+
+@pytest.fixture(autouse=True)
+def options_stay() -> Iterator[None]:
+    """What a test sets of the options, a command's flags among them, is put back."""
+    from mlirdev.options import option_fields, options
+
+    before = {field.name: getattr(options, field.name) for field in option_fields()}
+    yield
+    for name, value in before.items():
+        if getattr(options, name) != value:
+            setattr(options, name, value)

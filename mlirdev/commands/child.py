@@ -42,9 +42,11 @@ def run_in_child(work: Callable[[Tell], Result]) -> Result:
     parent_end, child_end = Pipe()
     pid = _fork()
     if pid == 0:
-        parent_end.close()
-        _answer(child_end, work)
-        os._exit(0)
+        try:
+            parent_end.close()
+            _answer(child_end, work)
+        finally:  # whatever happens: the child must never go on as if it were the parent
+            os._exit(0)
     child_end.close()
     return cast("Result", _await(parent_end, pid))
 

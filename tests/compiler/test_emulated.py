@@ -18,7 +18,6 @@ from mlirdev.jit import resolve_target
 from mlirdev.passes.kernel_source import KernelSource
 from mlirdev.plan import BufferParam, DType, Signature
 from mlirdev.target import Target, load_target
-from tests.compiler.test_targets import graphs  # noqa: F401  (a fixture)
 from tests.passes.kernels import CompiledKernel
 
 COMPILER, EMULATOR = "riscv64-linux-gnu-gcc", "qemu-riscv64"
@@ -90,7 +89,7 @@ def shape_of(buffer: object) -> tuple[int, ...]:
     return tuple(size or 0 for size in buffer.shape)
 
 
-def test_values_are_the_hosts(graphs: list[Graph], tmp_path: Path) -> None:  # noqa: F811
+def test_values_are_the_hosts(graphs: list[Graph], tmp_path: Path) -> None:
     target = resolve_target(load_target("rvv"))
     kinds = set()
     for graph in graphs:

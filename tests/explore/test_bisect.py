@@ -147,9 +147,8 @@ def test_a_script_is_bisected_down_to_pass_and_line(tmp_path: Path, capsys: pyte
     script = tmp_path / "script.py"
     script.write_text("import torch\nx = torch.ones(4, device='mlirdev') * 3\ny = torch.tanh(x) + 1\nprint(y.cpu())\n")
     pipeline = planted(tmp_path, "kernel", "linalg-to-loops", "swap_addf")
-    with options.override():
-        (tmp_path / "wrong_passes.py").write_text((HERE / "wrong_passes.py").read_text())
-        assert run(["bisect", "--json", "--pipeline", pipeline, "-o", str(tmp_path / "ir"), str(script)]) == 1
+    (tmp_path / "wrong_passes.py").write_text((HERE / "wrong_passes.py").read_text())
+    assert run(["bisect", "--json", "--pipeline", pipeline, "-o", str(tmp_path / "ir"), str(script)]) == 1
     verdict = json.loads(capsys.readouterr().out)
     assert (verdict["stage"], verdict["pass_name"]) == ("kernel", "wrong_passes:swap_addf")
     assert f"{script}:3" in verdict["lines"].values()

@@ -137,10 +137,12 @@ class Forked:
         self._connection, theirs = Pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            self._connection.close()
-            torch.set_num_threads(1)  # a forked process has none of its parent's threads, and would wait for them
-            self._serve(theirs)
-            os._exit(0)
+            try:
+                self._connection.close()
+                torch.set_num_threads(1)  # a forked process has none of its parent's threads, and would wait for them
+                self._serve(theirs)
+            finally:  # whatever happens: two processes would tell pytest-xdist of one worker's tests
+                os._exit(0)
         theirs.close()
         return self._connection
 

@@ -123,8 +123,12 @@ def test_a_forked_child_can_use_pytorchs_threads(counting: Kernel) -> None:
     assert count(counting, 100, threads)[0] == [1] * threads
     child = os.fork()
     if not child:
-        torch.ones(1 << 20).sum()  # hangs where it waits for threads that stayed in the parent
-        os._exit(0)
+        code = 1
+        try:
+            torch.ones(1 << 20).sum()  # hangs where it waits for threads that stayed in the parent
+            code = 0
+        finally:
+            os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
     assert count(counting, 100, threads)[0] == [1] * threads
 
