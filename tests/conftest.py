@@ -36,6 +36,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["MLIRDEV_CACHE_DIR"] = _new_folder()
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Some libraries have Python's stacks written elsewhere as soon as they are loaded."""
+    if _stack:
+        faulthandler.enable(_stack[0])
+
+
 def _new_folder() -> str:
     _folders.append(tempfile.mkdtemp(prefix="mlirdev-tests-"))
     return _folders[-1]

@@ -5,8 +5,7 @@ Text that LLVM can't read ends the process, with LLVM's words and the line; so t
 
 from __future__ import annotations
 
-import llvmlite.binding as llvm
-
+from mlirdev.jit.modules import parse_assembly
 from mlirdev.jit.target import machine
 from mlirdev.target import Target
 
@@ -14,7 +13,7 @@ from mlirdev.target import Target
 def assemble(text: str, target: Target) -> bytes:
     """The object of an assembly file for a resolved target."""
     lines = (line.replace("\\", "\\5C").replace('"', "\\22") for line in text.splitlines())
-    module = llvm.parse_assembly("\n".join(f'module asm "{line}"' for line in lines), llvm.create_context())
+    module = parse_assembly("\n".join(f'module asm "{line}"' for line in lines))
     module.triple = target.llvm.triple
     module.data_layout = str(machine(target).target_data)
     return bytes(machine(target).emit_object(module))

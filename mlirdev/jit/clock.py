@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from functools import lru_cache
 
-import llvmlite.binding as llvm
-
 from mlirdev.jit.link import Kernel, link
+from mlirdev.jit.modules import parse_assembly
 from mlirdev.jit.target import machine, resolve_target
 from mlirdev.target import load_target
 
@@ -32,7 +31,7 @@ define void @stamp(ptr %at) {
 @lru_cache
 def _stamp() -> Kernel:
     # Its own context: an LLVM module holds on to the one that it was parsed in.
-    module = llvm.parse_assembly(_STAMP.replace("CLOCK", str(time.CLOCK_MONOTONIC)), llvm.create_context())
+    module = parse_assembly(_STAMP.replace("CLOCK", str(time.CLOCK_MONOTONIC)))
     return link({"stamp": machine(resolve_target(load_target("host"))).emit_object(module)})["stamp"]
 
 

@@ -46,7 +46,6 @@ def emit_object(
         module = with_streaming_stores(module, target)
     seconds = time.perf_counter() - start
     if (found := replacement(observe, "ll", "optimize")) is not None:
-        module = None  # see optimize.parse
         module = _replaced(found, symbol, target)
     # Codegen changes the module that it reads: who looks gets what was printed before.
     optimised, assembly = ("", "") if observe is no_observer else _printed(module, target)
@@ -55,7 +54,6 @@ def emit_object(
     with spent("codegen"):
         data = bytes(machine(target).emit_object(module))
     seconds = time.perf_counter() - start
-    module = None
     if (found := replacement(observe, "asm", "codegen")) is not None:
         assembly, data = found.text, _assembled(found, symbol, target)
     observe("asm", "codegen", lambda: assembly, seconds)

@@ -16,6 +16,7 @@ import llvmlite.binding as llvm
 
 from mlirdev.errors import PassError
 from mlirdev.jit.elf import undefined_symbols
+from mlirdev.jit.modules import parse_assembly
 from mlirdev.jit.support import SUPPORT_SYMBOLS, support_object
 from mlirdev.jit.target import initialize, machine, resolve_target
 from mlirdev.jit.team import OPENMP_SYMBOLS, TEAM_SYMBOLS, openmp_symbols, team_object
@@ -127,7 +128,7 @@ done:
 
 @cache
 def _runall() -> Kernel:
-    module = llvm.parse_assembly(_RUNALL, llvm.create_context())
+    module = parse_assembly(_RUNALL)
     host = resolve_target(load_target("host"))
     return _link_one("runall", machine(host).emit_object(module))
 

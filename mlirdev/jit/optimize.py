@@ -17,6 +17,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from mlirdev.errors import PassError
+from mlirdev.jit.modules import parse_assembly
 from mlirdev.jit.target import initialize, machine
 from mlirdev.target import Target
 
@@ -33,23 +34,14 @@ def _set_options() -> None:
 def parse(text: str, target: Target) -> Any:
     """The text as a verified LLVM module for a target. Raises PassError with LLVM's diagnostics."""
     initialize()
-    module, problem = _parsed(text)
-    if module is None:
-        raise PassError("ll", "parse", problem)
+    try:
+        module = parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise PassError("ll", "parse", str(error)) from error
     module.triple = target.llvm.triple
     module.data_layout = str(machine(target).target_data)
     return module
-
-
-def _parsed(text: str) -> tuple[Any, str]:
-    """A valid module, or why there is none. No traceback may keep a module: the garbage collector could free its
-    context first, and crash."""
-    try:
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.verify()
-    except RuntimeError as error:
-        return None, str(error)
-    return module, ""
 
 
 def optimize(module: Any, target: Target) -> None:

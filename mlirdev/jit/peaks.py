@@ -16,9 +16,8 @@ import threading
 import time
 from collections.abc import Callable
 
-import llvmlite.binding as llvm
-
 from mlirdev.jit.link import link
+from mlirdev.jit.modules import parse_assembly
 from mlirdev.jit.target import machine, resolve_target
 from mlirdev.target import Target, load_target
 
@@ -45,7 +44,7 @@ def measure(threads: int) -> dict[str, float]:
 
 
 def _functions(target: Target, lanes: int) -> tuple[Callable[[int], float], Callable[[int, int, int], None]]:
-    module = llvm.parse_assembly(_ir(lanes), llvm.create_context())
+    module = parse_assembly(_ir(lanes))
     code = machine(target).emit_object(module)
     kernels = [link({name: code})[name] for name in ("compute", "copy")]
     signatures = (

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-import llvmlite.binding as llvm
-
+from mlirdev.jit.modules import parse_assembly
 from mlirdev.jit.target import machine, resolve_target
 from mlirdev.target import load_target
 
@@ -27,5 +26,5 @@ def support_object(symbol: str) -> bytes:
     from mlirdev.jit.maths.builder import Builder
 
     function = Builder().function(symbol, [_PARAMETERS[symbol]], lambda x: to_bfloat(x.to("float")))
-    module = llvm.parse_assembly(function.replace("define internal", "define"), llvm.create_context())
+    module = parse_assembly(function.replace("define internal", "define"))
     return bytes(machine(resolve_target(load_target("host"))).emit_object(module))

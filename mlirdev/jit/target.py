@@ -13,6 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from mlirdev.errors import OptionError
+from mlirdev.jit.modules import parse_assembly
 from mlirdev.target import Target
 
 # What a processor's widest useful vectors are, where LLVM's own code doesn't tell.
@@ -109,10 +110,9 @@ def _widest_vector(target: Target) -> int:
     target_machine = machine(target)
     if _architecture(target.llvm.triple) != "x86_64":
         return _VECTOR_BITS
-    module = llvm.parse_assembly(
+    module = parse_assembly(
         'define <16 x float> @f(<16 x float> %a, <16 x float> %b) "prefer-vector-width"="512" {\n'
         "  %c = fadd <16 x float> %a, %b\n  ret <16 x float> %c\n}\n",
-        llvm.create_context(),
     )
     assembly = target_machine.emit_assembly(module)
     return 512 if "zmm" in assembly else 256 if "ymm" in assembly else 128

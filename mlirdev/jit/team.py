@@ -18,9 +18,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
-
 from mlirdev.events import OneThread, emit
+from mlirdev.jit.modules import parse_assembly
 from mlirdev.jit.target import machine, resolve_target
 from mlirdev.plan import BARRIER
 from mlirdev.target import load_target
@@ -102,7 +101,7 @@ define void @{BARRIER}() {{
 def team_object() -> bytes:
     """The object that defines TEAM_SYMBOLS, for this machine; it needs OPENMP_SYMBOLS, if there are any."""
     text = _TEAM if openmp_symbols() else _ALONE
-    module = llvm.parse_assembly(text, llvm.create_context())
+    module = parse_assembly(text)
     return bytes(machine(resolve_target(load_target("host"))).emit_object(module))
 
 
