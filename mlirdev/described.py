@@ -8,9 +8,9 @@ Quantities of bytes may be written "128KiB". Every mistake is an OptionError wit
 
 from __future__ import annotations
 
-import difflib
+import copy
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -22,6 +22,7 @@ import msgspec
 import yaml
 
 from mlirdev.errors import OptionError
+from mlirdev.nearest import remedy
 
 # The keys that lead to a value: ("memory", "dram", "gbps").
 KeyPath: TypeAlias = "tuple[str | int, ...]"
@@ -84,13 +85,6 @@ def known_names(kind: str, builtin: Path) -> list[str]:
     return sorted({path.stem for path in builtin.glob("*.yaml")} | set(installed(kind)))
 
 
-def nearest(value: object, known: Iterable[object]) -> str:
-    """What to do about a value that isn't known."""
-    names = [str(name) for name in known]
-    close = difflib.get_close_matches(str(value), names, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(names)}"
-
-
 # --- finding --------------------------------------------------------------------------------------
 
 
@@ -141,11 +135,13 @@ def _read(kind: str, path: Path) -> tuple[dict[str, Any], dict[KeyPath, str]]:
     except OSError as error:
         raise OptionError(f"{kind} {path} can't be read: {error.strerror}") from error
     described = parse_yaml(kind, path, text)
-    return described.data, dict(described.origins)
+    return copy.deepcopy(described.data), dict(described.origins)
 
 
+@lru_cache(maxsize=64)
 def parse_yaml(kind: str, path: Path, text: str, list_key: str = "") -> Described:
-    """The mapping in a file's text; with `list_key`, a list may stand for the mapping of that key alone."""
+    """The mapping in a file's text; with `list_key`, a list may stand for the mapping of that key alone. What is given
+    is remembered, since YAML takes long, and not to be changed."""
     try:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node() or yaml.ScalarNode("tag:yaml.org,2002:null", "")
@@ -238,9 +234,9 @@ def _sentences(described: Described, error: Any) -> list[str]:
     if error.validator == "additionalProperties":
         known = list(error.schema["properties"])
         unknown = [key for key in value if key not in known]
-        return [f"{described.where((*at, key))}: unknown key '{key}'; {nearest(key, known)}" for key in unknown]
+        return [f"{described.where((*at, key))}: unknown key '{key}'; {remedy(key, known)}" for key in unknown]
     if error.validator == "enum":
-        return [f"{where}: unknown {at[-1]} '{value}'; {nearest(value, wanted)}"]
+        return [f"{where}: unknown {at[-1]} '{value}'; {remedy(value, wanted)}"]
     if error.validator == "type":
         kinds = wanted if isinstance(wanted, str) else " or ".join(wanted)
         return [f"{where}: '{_dotted(at)}' is {value!r}, and must be of type {kinds}"]

@@ -7,7 +7,6 @@ assignment or, for a while, by `with mlirdev.options.override(mode="eager"):`.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +14,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mlirdev.errors import OptionError
+from mlirdev.nearest import closest
 
 PREFIX = "MLIRDEV_"
 
@@ -95,6 +95,12 @@ class Options:
         """The options that decide what code a graph becomes."""
         return self.target, self.target_set, self.pipeline, self.vendor, self.compile, self.override_dir
 
+    def set_given(self, **values: Any) -> None:
+        """Set those options that have a value: a command line's flags."""
+        for name, value in values.items():
+            if value:
+                setattr(self, name, value)
+
     @contextlib.contextmanager
     def override(self, **values: Any) -> Iterator[None]:
         """Set options inside a `with`, then put them back."""
@@ -173,8 +179,8 @@ def split_list(text: str) -> tuple[str, ...]:
 
 
 def _nearest(name: str, known: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = closest(name, known, cutoff=0.5)
+    return f"; did you mean {close}?" if close else ""
 
 
 def origin(name: str) -> Literal["default", "environment", "program"]:

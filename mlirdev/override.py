@@ -12,7 +12,6 @@ a file without that line always is. A Replacer sits among the Observers of a com
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import Any, TypeVar
 from mlirdev.dump import FileNames, is_as_dumped
 from mlirdev.errors import OptionError
 from mlirdev.events import ComingPass
+from mlirdev.nearest import closest
 
 Read = TypeVar("Read")
 
@@ -52,9 +52,8 @@ def covers(name: str, graph: str) -> bool:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The remedy for a name that nothing has."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.3)
-    return f"; the nearest is {close[0]}" if close else ""
+    close = closest(name, known, cutoff=0.3)
+    return f"; the nearest is {close}" if close else ""
 
 
 @dataclass(frozen=True)

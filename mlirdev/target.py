@@ -18,9 +18,10 @@ import msgspec
 from msgspec import structs
 
 from mlirdev.chip import Amount, Calls, Devices, DTypes, HostLink, Memory, Natural, Part, Size, Units
-from mlirdev.described import KeyPath, is_file, known_names, nearest, read_described, schema_of, structured
+from mlirdev.described import KeyPath, is_file, known_names, read_described, schema_of, structured
 from mlirdev.dtypes import DType
 from mlirdev.errors import OptionError
+from mlirdev.nearest import remedy
 from mlirdev.vendor import load_vendor
 
 BUILTIN = Path(__file__).parent / "targets"
@@ -63,8 +64,8 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     launch: Calls = Calls()
     dtypes: DTypes = DTypes()
 
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
+    def __hash__(self) -> int:  # of what can be hashed, and tells most targets apart
+        return hash((self.name, self.llvm))
 
     @property
     def is_resolved(self) -> bool:
@@ -125,7 +126,7 @@ def _wrong(target: Target) -> Iterator[tuple[KeyPath, str]]:
     """What no field by itself tells to be wrong."""
     for stage in target.pipelines:
         if stage not in STAGES:
-            yield ("pipelines", stage), f"no stage '{stage}'; {nearest(stage, STAGES)}"
+            yield ("pipelines", stage), f"no stage '{stage}'; {remedy(stage, STAGES)}"
     for stage in STAGES:
         if stage not in target.pipelines:
             yield ("pipelines",), f"the stage '{stage}' has no pipeline; to use the usual one: {stage}: {stage}"
@@ -148,7 +149,7 @@ def _wrong_types(target: Target) -> Iterator[tuple[KeyPath, str]]:
     ]
     for at, name in named:
         if name not in known:
-            yield at, f"no element type '{name}'; {nearest(name, known)}"
+            yield at, f"no element type '{name}'; {remedy(name, known)}"
 
 
 def _beside(file: Path, pipeline: str) -> str:

@@ -43,9 +43,7 @@ def command(
     SUBJECT is a Python script, run with its ARGS until a kernel is wrong; or a reproducer; or a folder that
     MLIRDEV_DUMP wrote for a graph or a kernel; or a file of a graph's text. Exit code 1 if a pass was found.
     """
-    for name, value in (("target", target), ("pipeline", pipeline)):
-        if value:
-            setattr(options, name, value)
+    options.set_given(target=target, pipeline=pipeline)
     path = Path(subject)
     if path.suffix == ".py":
         found = failing_part(path, args)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-
 import click
+
+from mlirdev.nearest import remedy
 
 
 class NearestGroup(click.Group):
@@ -21,6 +21,4 @@ class NearestGroup(click.Group):
             return super().resolve_command(ctx, [self.default, *args])
         if name in names or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        close = difflib.get_close_matches(name, names, n=1)
-        remedy = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(names)}"
-        raise click.UsageError(f"no such command '{name}'; {remedy}", ctx)
+        raise click.UsageError(f"no such command '{name}'; {remedy(name, names)}", ctx)

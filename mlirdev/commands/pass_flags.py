@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 import click
 
 from mlirdev.errors import OptionError
+from mlirdev.nearest import closest
 
 META = "mlirdev.pass_flags"
 
@@ -48,8 +48,8 @@ def _flag(name: str, options: str, known: set[str]) -> PassFlag:
     if name in passes:
         return PassFlag(name, options.strip())
     names = [*(name.lstrip("-") for name in known), *passes]
-    close = difflib.get_close_matches(name, names, n=1)
-    remedy = f"did you mean '--{close[0]}'?" if close else "`mlirdev opt --help` shows options, `--list` passes"
+    close = closest(name, names)
+    remedy = f"did you mean '--{close}'?" if close else "`mlirdev opt --help` shows options, `--list` passes"
     raise OptionError(f"no option or pass '--{name}'; {remedy}")
 
 

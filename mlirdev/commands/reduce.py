@@ -50,9 +50,7 @@ def command(
     SUBJECT is a Python script, run with its ARGS until something fails; or a reproducer; or a folder that MLIRDEV_DUMP
     wrote for a graph; or a file of a graph's text. --script is given the path of a file of a graph's text.
     """
-    for name, value in (("target", target), ("pipeline", pipeline)):
-        if value:
-            setattr(options, name, value)
+    options.set_given(target=target, pipeline=pipeline)
     path: Path | None = Path(subject)
     if Path(subject).suffix == ".py":
         path = failing_part(Path(subject), args)

@@ -31,9 +31,7 @@ def command(output: str | None, trust: bool, target: str | None, pipeline: str |
     SOURCE is the folder of a reproducer; or one is made of it: a folder that MLIRDEV_DUMP wrote for a graph or a
     kernel, a file of a graph's text, or a Python script, which is run until something fails.
     """
-    for name, value in (("target", target), ("pipeline", pipeline)):
-        if value:
-            setattr(options, name, value)
+    options.set_given(target=target, pipeline=pipeline)
     kept, is_ours = _read(Path(source))
     _check_trust(kept, trust or is_ours)
     with tempfile.TemporaryDirectory(prefix="mlirdev-repro-") as folder:

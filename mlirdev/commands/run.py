@@ -46,17 +46,14 @@ def command(
     args: tuple[str, ...],
 ) -> int:
     """Run SCRIPT with its ARGS. Metrics go to stderr, so that the script's own output stays as it is."""
-    values = {
-        "target": target,
-        "target_set": ",".join(target_set),
-        "pipeline": pipeline,
-        "override_dir": override,
-        "mode": mode,
-        "explore": explore,
-    }
-    for name, value in values.items():
-        if value:
-            setattr(options, name, value)
+    options.set_given(
+        target=target,
+        target_set=",".join(target_set),
+        pipeline=pipeline,
+        override_dir=override,
+        mode=mode,
+        explore=explore,
+    )
     code, error = _run_script(script, args)
     sys.stdout.flush()
     if options.explore:

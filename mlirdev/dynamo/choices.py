@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mlirdev.errors import OptionError
+from mlirdev.nearest import closest
 
 # PyTorch's names. There is one way to compile here, and a call costs no launches by PyTorch to be reduced.
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -38,5 +38,5 @@ def choices_of(mode: str | None = None, options: Mapping[str, Any] | None = None
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(names)}"
+    close = closest(name, names, cutoff=0.5)
+    return f"; did you mean {close!r}?" if close else f"; there are: {', '.join(names)}"

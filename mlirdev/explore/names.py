@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from mlirdev.errors import OptionError
 from mlirdev.explore.record import Record
+from mlirdev.nearest import closest
 
 
 def resolve(kind: str, given: str, known: Iterable[str]) -> str:
@@ -44,8 +44,8 @@ def resolve_owner(record: Record, given: str) -> str:
 def _remedy(kind: str, given: str, names: list[str]) -> str:
     if not names:
         return f"the record has no {kind}"
-    close = difflib.get_close_matches(given, names, n=1, cutoff=0.4)
-    return f"did you mean '{close[0]}'?" if close else f"there are: {_listed(names)}"
+    close = closest(given, names, cutoff=0.4)
+    return f"did you mean '{close}'?" if close else f"there are: {_listed(names)}"
 
 
 def _listed(names: list[str], most: int = 8) -> str:

@@ -28,8 +28,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from mlirdev.described import Described, installed, nearest, parse_yaml, structured
+from mlirdev.described import Described, installed, parse_yaml, structured
 from mlirdev.errors import OptionError
+from mlirdev.nearest import remedy
 from mlirdev.passes.pipeline_text import single_passes
 from mlirdev.passes.registry import FOLDER, OptionValue
 from mlirdev.passes.schedule_files import find_schedule
@@ -144,7 +145,7 @@ class _Reader:
         where = self._described.where(at)
         if beside.resolve() == here:
             raise OptionError(f"{where}: the pipeline includes itself")
-        raise OptionError(f"{where}: no pipeline '{name}'; {nearest(name, pipeline_names())}")
+        raise OptionError(f"{where}: no pipeline '{name}'; {remedy(name, pipeline_names())}")
 
     def refuse_edits(self, file: _File) -> None:
         if file.edits:
@@ -174,7 +175,7 @@ class _Reader:
         places = [i for i, step in enumerate(steps) if step.name == bare]
         where = self._described.where(at)
         if not places:
-            raise OptionError(f"{where}: no pass '{bare}' in it; {nearest(bare, dict.fromkeys(s.name for s in steps))}")
+            raise OptionError(f"{where}: no pass '{bare}' in it; {remedy(bare, dict.fromkeys(s.name for s in steps))}")
         if not number and len(places) > 1:
             raise OptionError(f"{where}: '{bare}' stands {len(places)} times in it; say which, as in {bare}#1")
         if number and not (number.isdigit() and 1 <= int(number) <= len(places)):

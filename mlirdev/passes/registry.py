@@ -13,7 +13,6 @@ IR; it changes the module in place and keeps no handle to an operation. Nothing 
 from __future__ import annotations
 
 import ast
-import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +24,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from mlirdev.errors import OptionError
+from mlirdev.nearest import closest
 
 FOLDER = Path(__file__).parent
 PassFunction: TypeAlias = Callable[..., None]
@@ -125,5 +125,5 @@ def check_options(name: str, known: Mapping[str, OptionValue], options: Mapping[
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """ "; did you mean …?", or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    close = closest(name, known, cutoff=0.5)
+    return f"; did you mean '{close}'?" if close else ""
