@@ -28,7 +28,7 @@ _LIBRARIES_PER_JIT = 32
 
 
 class Kernel:
-    """Machine code: the entry's `address` is valid while this object lives."""
+    """Machine code: the entry's `address` is valid while this object lives, and so is what it calls of ours."""
 
     __slots__ = ("__weakref__", "_owner", "address", "symbol")
 
@@ -58,8 +58,9 @@ def _load(data: bytes, symbols: Sequence[str]) -> dict[str, Kernel]:
     _load_libraries()
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     missing = {name for name in undefined_symbols(data) if not llvm.address_of_symbol(name)}
-    ours = {name: address for name in missing if (address := _address(name))}
-    for name, address in ours.items():
+    ours = {name: kernel for name in missing if (kernel := _ours(name))}
+    theirs = {name: address for name in missing - ours.keys() if (address := _theirs(name))}
+    for name, address in {**theirs, **{name: kernel.address for name, kernel in ours.items()}}.items():
         builder.import_symbol(name, address)
     for symbol in symbols:
         builder.export_symbol(symbol)
@@ -67,18 +68,22 @@ def _load(data: bytes, symbols: Sequence[str]) -> dict[str, Kernel]:
     try:
         tracker = builder.link(_jit(number // _LIBRARIES_PER_JIT), f"kernel{number}")
     except RuntimeError as error:
-        unknown = sorted(missing - ours.keys())
+        unknown = sorted(missing - ours.keys() - theirs.keys())
         reason = f"nobody defines {', '.join(unknown)}" if unknown else str(error)
         raise PassError("obj", "link", f"{symbols[0]}: {reason}") from error
-    return {symbol: Kernel(symbol, tracker[symbol], tracker) for symbol in symbols}
+    owner = tracker, tuple(ours.values())
+    return {symbol: Kernel(symbol, tracker[symbol], owner) for symbol in symbols}
 
 
-def _address(name: str) -> int:
-    """Where a function is that the process doesn't show to everybody; 0 for an unknown one."""
+def _ours(name: str) -> Kernel | None:
+    """A function that we made machine code of."""
     if name in SUPPORT_SYMBOLS:
-        return _support(name).address
-    if name in TEAM_SYMBOLS:
-        return _team()[name].address
+        return _support(name)
+    return _team()[name] if name in TEAM_SYMBOLS else None
+
+
+def _theirs(name: str) -> int:
+    """Where a function is that the process has, but doesn't show to everybody; 0 for an unknown one."""
     return openmp_symbols().get(name, 0) if name in OPENMP_SYMBOLS else vendor_address(name)
 
 

@@ -133,7 +133,7 @@ def test_a_forked_child_can_use_pytorchs_threads(counting: Kernel) -> None:
     assert count(counting, 100, threads)[0] == [1] * threads
 
 
-def test_without_an_openmp_runtime_a_team_is_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_openmp_runtime_a_team_is_its_caller(counting: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     link = importlib.import_module("mlirdev.jit.link")  # the package has a function of this name
     monkeypatch.setattr(team, "_loaded_libraries", lambda: ["libc.so.6"])
     team.openmp_symbols.cache_clear()
@@ -143,3 +143,5 @@ def test_without_an_openmp_runtime_a_team_is_its_caller(monkeypatch: pytest.Monk
     finally:
         team.openmp_symbols.cache_clear()
         link._team.cache_clear()
+    # A kernel that was linked before keeps the team that it calls.
+    assert count(counting, 100, 3)[0] == [1, 1, 1]
