@@ -92,6 +92,11 @@ class Record:
         """The plan's entry for a launch."""
         return self.graphs[self.runs[launch.run].graph].launches[launch.index]
 
+    def ops(self, launch: schema.Launch) -> str:
+        """The ops that a launch computes, each once."""
+        graph = self.graphs[self.runs[launch.run].graph]
+        return ", ".join(dict.fromkeys(graph.nodes[node].op for node in self.planned(launch).nodes))
+
     def places(self, launch: schema.Launch) -> list[schema.Place]:
         """The Python lines of a launch's nodes, each once, in the order of the nodes."""
         lines = self.lines[self.runs[launch.run].lines]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mlirdev import schema
@@ -128,15 +127,10 @@ def _launches(record: Record, columns: _Columns) -> Spans:
     for launch in sorted(record.launches, key=lambda launch: launch.at):
         planned = record.planned(launch)
         places = record.places(launch)
-        what = planned.kernel or f"{_ops(record, launch, planned.nodes)} on the CPU"
+        what = planned.kernel or f"{record.ops(launch)} on the CPU"
         where = places[-1] if places else None
         columns.add(spans, what, where, launch.at, launch.seconds, launch.stream, launch.run)
     return spans
-
-
-def _ops(record: Record, launch: schema.Launch, nodes: Iterable[int]) -> str:
-    graph = record.graphs[record.runs[launch.run].graph]
-    return ", ".join(dict.fromkeys(graph.nodes[node].op for node in nodes))
 
 
 def _copies(record: Record, columns: _Columns) -> Spans:

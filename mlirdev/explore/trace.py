@@ -10,7 +10,7 @@ Times are in microseconds, as the format wants.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,7 @@ def _launches(record: Record, tracks: _Tracks) -> Iterator[Event]:
     for launch in record.launches:
         track = tracks(DEVICE, f"stream {launch.stream}")
         planned = record.planned(launch)
-        name = planned.kernel or _ops(record, launch, planned.nodes)
+        name = planned.kernel or record.ops(launch)
         kernel = record.kernels.get(planned.kernel)
         args = {
             "run": launch.run,
@@ -121,11 +121,6 @@ def _launches(record: Record, tracks: _Tracks) -> Iterator[Event]:
             reached.add(launch.run)
             arrow = {"ph": "f", "bp": "e", "name": "run", "cat": "run", "id": launch.run}
             yield {**arrow, **track, "ts": launch.at * 1e6}
-
-
-def _ops(record: Record, launch: schema.Launch, nodes: Iterable[int]) -> str:
-    graph = record.graphs[record.runs[launch.run].graph]
-    return ", ".join(dict.fromkeys(graph.nodes[node].op for node in nodes))
 
 
 def _copies(record: Record, tracks: _Tracks) -> Iterator[Event]:
